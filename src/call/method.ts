@@ -1,0 +1,51 @@
+/** Shape of one row of the method table (methods.ts). Everything that treats methods differently derives from these fields. */
+export interface Method {
+  /** Position in METHODS. */
+  readonly index: number;
+  /** Position in PROTOCOLS. */
+  readonly protocol: number;
+  /** Name on the wire. */
+  readonly name: string;
+  /** Full protobuf names of request and response message. */
+  readonly request: string;
+  readonly response: string;
+  /** Top-level field number of the path in the request, 0 when the scan has no path to find. */
+  readonly pathField: number;
+  /** Top-level field number of the second path (rename's dst, createSymlink's link), 0 for none. */
+  readonly path2Field: number;
+  /** The path sits elsewhere (a list, an embedded message): the slow path finds it. Dotted names, e.g. `info.path`, `srcs`, `paths`. */
+  readonly deepPaths: readonly string[];
+  /** By effect on the namespace. */
+  readonly effect: 'read' | 'write';
+  /** Operation category of the Java Router: WRITE is what its safe mode and read-only mounts stop. */
+  readonly category: 'READ' | 'WRITE' | 'UNCHECKED' | 'none';
+  /** Observers answer it only with a state id (@ReadOnly(isCoordinated)). */
+  readonly coordinated: boolean;
+  readonly activeOnly: boolean;
+  readonly observerReadable: boolean;
+  readonly retry: 'Idempotent' | 'AtMostOnce' | 'none';
+  /** Refused at mount points and above them. */
+  readonly mountCheck: boolean;
+  readonly quotaCheck: boolean;
+  readonly strategy: Strategy;
+  /** Dotted name of the block pool id in the request, '' for none. */
+  readonly blockPool: string;
+  /** Dotted names of paths in the response that are translated back to the client's view. */
+  readonly replyPaths: readonly string[];
+  /** Dotted name of the HdfsFileStatusProto in the response whose `namespace` is set (create: fs, append: stat), '' for none. */
+  readonly namespaceIn: string;
+}
+
+/**
+ * How a call is answered; one file each under strategies/.
+ *
+ * - one-path: by the nameservice of its path
+ * - two-paths: all its paths must lie in one nameservice
+ * - block-pool: by the nameservice that owns the block pool
+ * - named-nameservices: renewLease
+ * - any-nameservice: the default nameservice, then the others
+ * - local: by the router itself
+ * - refused: not served by any router (the reason stands in `refusedBecause`)
+ * - later: merged or multi-nameservice answers that are not built yet
+ */
+export type Strategy = 'one-path' | 'two-paths' | 'block-pool' | 'named-nameservices' | 'any-nameservice' | 'local' | 'refused' | 'later';

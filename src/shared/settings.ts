@@ -1,0 +1,73 @@
+/** What the threads of the data path need to know from the configuration; plain data, cloned into each thread at start. */
+export interface Settings {
+  /** host:port of this router as it names itself in messages. */
+  readonly routerId: string;
+  /** The user the router runs as (owner of synthetic directories), and the superuser group. */
+  readonly routerUser: string;
+  readonly superGroup: string;
+
+  // --- client side
+  readonly rpcHost: string;
+  readonly rpcPort: number;
+  readonly acceptors: number;
+  readonly workers: number;
+  readonly handoff: 'ring' | 'inline';
+  /** Longest request frame, `ipc.maximum.data.length`. */
+  readonly maxRequestBytes: number;
+  /** Longest reply frame of a NameNode, `ipc.maximum.response.length`. */
+  readonly maxResponseBytes: number;
+  /** `ipc.server.max.connections`; 0 = the table's own limit. */
+  readonly maxConnections: number;
+  /** Server side idle close: only above `idleThreshold` connections, at most `idleKillMax` a scan, each `idleScanMs`. */
+  readonly idleMs: number;
+  readonly idleScanMs: number;
+  readonly idleThreshold: number;
+  readonly idleKillMax: number;
+  /** Longest time that a client may leave replies unread before it is closed, `ipc.server.purge.interval`. */
+  readonly slowReaderMs: number;
+  readonly tcpNoDelay: boolean;
+
+  // --- NameNode side
+  readonly connectTimeoutMs: number;
+  /** Most connections of one user to one NameNode from one worker, `dfs.federation.router.connection.pool-size`. */
+  readonly connectionsPerUser: number;
+  /** Idle time after which one NameNode connection is closed, `dfs.federation.router.connection.clean.ms`. */
+  readonly namenodeIdleMs: number;
+  readonly pingIntervalMs: number;
+  /** A NameNode with calls waiting and no byte for this long is probed; an unanswered probe makes it hung. */
+  readonly hungAfterMs: number;
+  /** Whole time a call may spend in the router while no NameNode has accepted it for good. */
+  readonly callBudgetMs: number;
+  readonly namenodeTcpNoDelay: boolean;
+  /** Real user sent to NameNodes, '' when clients' users are sent alone (`dfs.namenode.ip-proxy-users` empty). */
+  readonly proxyUser: string;
+  readonly callerContextSeparator: string;
+
+  // --- namespace
+  /** Index into Topology.nameservices of the nameservice for paths without a mount, -1 for none. */
+  readonly defaultNameservice: number;
+  readonly mountStatusTimeoutMs: number;
+
+  // --- process
+  readonly drainMs: number;
+  /** Budget for partial frames, queued and retained requests, and outboxes of the whole process. */
+  readonly memoryBytes: number;
+  readonly logLevel: string;
+}
+
+export interface NameNodeAddress {
+  /** NameNode id within its nameservice ('' when it has none). */
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Nameservice {
+  readonly id: string;
+  readonly namenodes: readonly NameNodeAddress[];
+}
+
+/** The nameservices behind this router; their order fixes the indexes used in shared memory and in mount snapshots. */
+export interface Topology {
+  readonly nameservices: readonly Nameservice[];
+}
