@@ -17,15 +17,22 @@ export interface Method {
   readonly deepPaths: readonly string[];
   /** By effect on the namespace. */
   readonly effect: 'read' | 'write';
-  /** Operation category of the Java Router: WRITE is what its safe mode and read-only mounts stop. */
+  /** Operation category of the Java Router: WRITE is what its safe mode stops. Read-only mounts stop what has the effect `write`. */
   readonly category: 'READ' | 'WRITE' | 'UNCHECKED' | 'none';
   /** Observers answer it only with a state id (@ReadOnly(isCoordinated)). */
   readonly coordinated: boolean;
   readonly activeOnly: boolean;
   readonly observerReadable: boolean;
   readonly retry: 'Idempotent' | 'AtMostOnce' | 'none';
-  /** Refused at mount points and above them. */
+  /** Refused when the (first) path is a mount point or has mount points below it. */
   readonly mountCheck: boolean;
+  /** The same for the second path. */
+  readonly mountCheck2: boolean;
+  /**
+   * The answer covers everything below the path: without a path, or with mount points below it, more than one nameservice is needed,
+   * and the call is answered as those of strategy `later`.
+   */
+  readonly subtree: boolean;
   readonly quotaCheck: boolean;
   readonly strategy: Strategy;
   /** Dotted name of the block pool id in the request, '' for none. */
@@ -34,6 +41,21 @@ export interface Method {
   readonly replyPaths: readonly string[];
   /** Dotted name of the HdfsFileStatusProto in the response whose `namespace` is set (create: fs, append: stat), '' for none. */
   readonly namespaceIn: string;
+  /** For strategy `refused`: why no router can answer it, as the manual and the exception say it; else ''. */
+  readonly refusedBecause: string;
+  /** What the manual adds about the method, '' for nothing. */
+  readonly note: string;
+}
+
+/** One protocol of the client port. */
+export interface Protocol {
+  /** Name on the wire, in RequestHeaderProto. */
+  readonly name: string;
+  readonly version: number;
+  /** The last part of the name, as people and metrics use it. */
+  readonly simpleName: string;
+  /** Full protobuf name of the service that describes its methods. */
+  readonly service: string;
 }
 
 /**
@@ -48,4 +70,12 @@ export interface Method {
  * - refused: not served by any router (the reason stands in `refusedBecause`)
  * - later: merged or multi-nameservice answers that are not built yet
  */
-export type Strategy = 'one-path' | 'two-paths' | 'block-pool' | 'named-nameservices' | 'any-nameservice' | 'local' | 'refused' | 'later';
+export type Strategy =
+  | 'one-path'
+  | 'two-paths'
+  | 'block-pool'
+  | 'named-nameservices'
+  | 'any-nameservice'
+  | 'local'
+  | 'refused'
+  | 'later';

@@ -89,7 +89,17 @@ export interface AcceptorSide {
    * One reply frame, its 4-byte length included: buffer[start, end). When `owned` the memory belongs to the receiver now, otherwise it
    * must be copied before returning. Never refused.
    */
-  onReply(link: WorkerLink, connection: number, generation: number, slot: number, flags: number, buffer: Buffer, start: number, end: number, owned: boolean): void;
+  onReply(
+    link: WorkerLink,
+    connection: number,
+    generation: number,
+    slot: number,
+    flags: number,
+    buffer: Buffer,
+    start: number,
+    end: number,
+    owned: boolean,
+  ): void;
   /** There is room again after a refused call. */
   onSpace(link: WorkerLink): void;
   /** All replies that were there have been passed on: a good moment to flush sockets. */
@@ -103,8 +113,18 @@ export interface AcceptorLink {
    * Hands one reply back: head[headStart, headEnd) followed by body[bodyStart, bodyEnd), together one frame with its length prefix.
    * False: no room, nothing was taken; `WorkerSide.onReplySpace` follows.
    */
-  reply(connection: number, generation: number, slot: number, flags: number,
-    head: Buffer, headStart: number, headEnd: number, body: Buffer, bodyStart: number, bodyEnd: number): boolean;
+  reply(
+    connection: number,
+    generation: number,
+    slot: number,
+    flags: number,
+    head: Buffer,
+    headStart: number,
+    headEnd: number,
+    body: Buffer,
+    bodyStart: number,
+    bodyEnd: number,
+  ): boolean;
   flush(): void;
 }
 

@@ -1,0 +1,240 @@
+/**
+ * Memory and start of the router: resident size under a million calls, per idle client connection, and time from start to ready.
+ *
+ *   npm run bench:memory -- [--only calls,idle,start] [--handoff ring|inline] [--calls N] [--connections N] [--mounts N]
+ *     [--router FILE] [--json FILE]
+ *
+ * --router names another entry file of the router, such as dist/main.js.
+ *
+ * It reports and does not judge: exit 1 only when calls failed.
+ */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { readArguments, readNames, readWhole, refuse } from './arguments.ts';
+import { Child, stopAll } from './children.ts';
+import type { LoadResult } from './loader.ts';
+import { readDescriptorLimit, readRssBytes } from './process-meter.ts';
+import { ROUTER_SOURCES, type RunningProxy, startRouter } from './proxies.ts';
+import { median } from './report.ts';
+
+const LOADER: string = fileURLToPath(new URL('./loader.ts', import.meta.url));
+const STUB: string = fileURLToPath(new URL('./stub-namenode.ts', import.meta.url));
+const PARTS = ['calls', 'idle', 'start'] as const;
+const HANDOFFS = ['ring', 'inline'] as const;
+const KB = 1_000;
+const MB = 1_000 * KB;
+
+const TARGET_RSS_BYTES = 250 * MB;
+const TARGET_IDLE_BYTES = 12 * KB;
+const TARGET_START_MS = 1_000;
+
+const LOADED_CLIENTS = 1_000;
+/** Resident size is read this often in the course of the calls. */
+const MARKS = 10;
+/** Calls before idle connections are counted, so that compiled code and the first growth of the heap are not booked on them. */
+const WARMUP_CLIENTS = 64;
+const WARMUP_CALLS_PER_CLIENT = 1_000;
+/** Share of the idle connections that the first of the two loaders opens: the second gives the cost without all beginnings. */
+const FIRST_SHARE = 0.2;
+/** Descriptors of the router beside its clients. */
+const OWN_DESCRIPTORS = 100;
+/** Resident size counts as settled when it keeps within this share of itself for that many looks. */
+const SETTLED_SHARE = 0.005;
+const SETTLED_LOOKS = 4;
+const LOOK_MS = 500;
+const MAX_LOOKS = 40;
+const STARTS = 5;
+const LOAD_MS = 600_000;
+
+const values = readArguments({
+  only: { type: 'string' },
+  handoff: { type: 'string', default: 'ring' },
+  calls: { type: 'string' },
+  connections: { type: 'string' },
+  mounts: { type: 'string' },
+  router: { type: 'string', default: ROUTER_SOURCES },
+  json: { type: 'string' },
+});
+const parts = readNames(values, 'only', PARTS);
+const [handoff = 'ring', ...others] = readNames(values, 'handoff', HANDOFFS);
+if (others.length > 0) refuse(`--handoff ${values['handoff']}: one of ${HANDOFFS.join(', ')} is wanted`);
+const callCount = readWhole(values, 'calls', LOADED_CLIENTS * MARKS, 1e9, 1_000_000);
+if (callCount % (LOADED_CLIENTS * MARKS) !== 0) {
+  refuse(`--calls ${callCount}: a multiple of ${LOADED_CLIENTS * MARKS} is wanted`);
+}
+const connectionCount = readWhole(values, 'connections', 10, 60_000, 10_000);
+const mountCount = readWhole(values, 'mounts', 1, 1_000_000, 10_000);
+if (parts.includes('idle') && readDescriptorLimit() < connectionCount + OWN_DESCRIPTORS) {
+  refuse(
+    `--connections ${connectionCount}: the limit of open files is ${readDescriptorLimit()}; ` +
+      'raise it (ulimit -n) or measure with fewer connections',
+  );
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+const env = { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') };
+const report: Record<string, unknown> = { node: process.version, handoff };
+try {
+  const stub = new Child({ name: 'stub NameNode', command: process.execPath, args: [STUB], env, channel: true });
+  const ready = await stub.waitFor((line) => line['ready'] === true, LOAD_MS);
+  const [namenodePort] = ready['ports'] as [number];
+  if (parts.includes('calls')) report['calls'] = await measureCalls(namenodePort);
+  if (parts.includes('idle')) report['idle'] = await measureIdle(namenodePort);
+  if (parts.includes('start')) report['start'] = await measureStart(namenodePort);
+  if (typeof values['json'] === 'string') writeFileSync(values['json'], `${JSON.stringify(report, null, 2)}\n`);
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+} finally {
+  await stopAll();
+}
+
+async function measureCalls(namenodePort: number): Promise<object> {
+  print(`${callCount.toLocaleString('en-US')} calls from ${LOADED_CLIENTS} connections (${handoff})`);
+  const router = await start(namenodePort, 'calls', ['--mount', '/mnt=ns0:/mnt']);
+  const pid = pidOf(router);
+  const samples = [{ calls: 0, rssBytes: readRssBytes(pid) }];
+  const loader = load(router, LOADED_CLIENTS, callCount / LOADED_CLIENTS, ['--mark', String(callCount / MARKS)]);
+  loader.onLine((line) => {
+    if (line['event'] === 'mark') samples.push({ calls: Number(line['calls']), rssBytes: readRssBytes(pid) });
+  });
+  await finish(loader);
+  for (const { calls, rssBytes } of samples) {
+    print(`  ${calls.toLocaleString('en-US').padStart(12)} calls  ${megabytes(rssBytes)} MB`);
+  }
+  const last = samples.at(-1) as (typeof samples)[number];
+  const middle = samples[MARKS / 2] as (typeof samples)[number];
+  const growth = last.rssBytes / middle.rssBytes - 1;
+  print(
+    `  at the end ${megabytes(last.rssBytes)} MB, target ≤ ${megabytes(TARGET_RSS_BYTES)} MB; ${percent(growth)} since half-time\n`,
+  );
+  await loader.stop();
+  await router.child?.stop();
+  return { connections: LOADED_CLIENTS, samples, growthSinceHalfTime: growth };
+}
+
+async function measureIdle(namenodePort: number): Promise<object> {
+  print(`${connectionCount.toLocaleString('en-US')} idle connections (${handoff}), each after one call`);
+  const router = await start(namenodePort, 'idle', ['--mount', '/mnt=ns0:/mnt']);
+  const pid = pidOf(router);
+  const warmup = load(router, WARMUP_CLIENTS, WARMUP_CALLS_PER_CLIENT, []);
+  await finish(warmup);
+  await warmup.stop();
+  const before = await settledRssBytes(pid);
+  const firstCount = Math.floor(connectionCount * FIRST_SHARE);
+  const first = load(router, firstCount, 1, []);
+  await finish(first);
+  const between = await settledRssBytes(pid);
+  const second = load(router, connectionCount - firstCount, 1, []);
+  await finish(second);
+  const after = await settledRssBytes(pid);
+  const perConnection = (after - before) / connectionCount;
+  const perFurtherConnection = (after - between) / (connectionCount - firstCount);
+  print(
+    `  without ${megabytes(before)} MB, with ${firstCount} ${megabytes(between)} MB, with ${connectionCount} ${megabytes(after)} MB`,
+  );
+  print(
+    `  per connection ${kilobytes(perConnection)} KB, target ≤ ${kilobytes(TARGET_IDLE_BYTES)} KB; ` +
+      `each of the last ${connectionCount - firstCount}: ${kilobytes(perFurtherConnection)} KB\n`,
+  );
+  for (const loader of [first, second]) await loader.stop();
+  await router.child?.stop();
+  return { connections: connectionCount, before, firstCount, between, after, perConnection, perFurtherConnection };
+}
+
+async function measureStart(namenodePort: number): Promise<object> {
+  print(`start to ready with ${mountCount.toLocaleString('en-US')} mounts (${handoff}, warm compile cache)`);
+  const file = join(directory, 'mounts.json');
+  writeFileSync(file, JSON.stringify(makeMounts(mountCount)));
+  const elapsedMs: number[] = [];
+  // The first start fills the compile cache and shows that the table works; it does not count.
+  for (let i = 0; i <= STARTS; i++) {
+    const startMs = performance.now();
+    const router = await start(namenodePort, `start-${i}`, ['--mounts', file]);
+    if (i > 0) elapsedMs.push(Math.round(performance.now() - startMs));
+    else {
+      const loader = load(router, 1, 1, []);
+      await finish(loader);
+      await loader.stop();
+    }
+    await router.child?.stop();
+  }
+  print(`  median ${median(elapsedMs)} ms of ${elapsedMs.join(', ')}; target ≤ ${TARGET_START_MS} ms\n`);
+  return { mounts: mountCount, medianMs: median(elapsedMs), elapsedMs };
+}
+
+/** Mount records as --mounts reads them: /mnt, where the load goes, and a warehouse of databases with tables. */
+function makeMounts(count: number): object[] {
+  const mounts = [{ srcPath: '/mnt', destinations: [{ nameserviceId: 'ns0', path: '/mnt' }] }];
+  for (let i = 1; i < count; i++) {
+    const path = `/warehouse/db${String(i % 100).padStart(3, '0')}.db/table_${String(i).padStart(6, '0')}`;
+    mounts.push({ srcPath: path, destinations: [{ nameserviceId: 'ns0', path: `/data${path}` }] });
+  }
+  return mounts;
+}
+
+function start(namenodePort: number, name: string, mounts: readonly string[]): Promise<RunningProxy> {
+  return startRouter({
+    handoff,
+    mounts,
+    namenodePort,
+    cores: undefined,
+    directory: join(directory, name),
+    env,
+    routerMain: String(values['router']),
+  });
+}
+
+function load(router: RunningProxy, clients: number, callsPerClient: number, more: readonly string[]): Child {
+  const counts = ['--clients', clients, '--calls', callsPerClient, '--port', router.port].map(String);
+  return new Child({
+    name: `loader (${clients} connections)`,
+    command: process.execPath,
+    args: [LOADER, ...counts, '--stay', ...more],
+    env,
+    channel: true,
+  });
+}
+
+/** All calls of the loader are answered; its connections stay. */
+async function finish(loader: Child): Promise<void> {
+  const result = (await loader.waitFor((line) => line['event'] === 'result', LOAD_MS)) as unknown as LoadResult;
+  if (result.errors > 0) throw new Error(`${loader.name}: ${result.errors} errors, the first: ${result.firstError}`);
+}
+
+async function settledRssBytes(pid: number): Promise<number> {
+  let rssBytes = readRssBytes(pid);
+  let looks = 0;
+  for (let i = 0; i < MAX_LOOKS && looks < SETTLED_LOOKS; i++) {
+    await sleep(LOOK_MS);
+    const now = readRssBytes(pid);
+    looks = Math.abs(now - rssBytes) <= rssBytes * SETTLED_SHARE ? looks + 1 : 0;
+    rssBytes = now;
+  }
+  return rssBytes;
+}
+
+function pidOf(router: RunningProxy): number {
+  return (router.child as Child).pid;
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / MB).toFixed(1);
+}
+
+function kilobytes(bytes: number): string {
+  return (bytes / KB).toFixed(1);
+}
+
+function percent(share: number): string {
+  return `${share >= 0 ? '+' : ''}${(share * 100).toFixed(1)} %`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,48 @@
+/** What the kernel says about a process: /proc, Linux only. */
+
+import { readFileSync } from 'node:fs';
+
+/** Clock ticks a second in which /proc/PID/stat counts: 100 for user space on every Linux that Node supports. */
+const TICKS_PER_SECOND = 100;
+/** Places of utime and stime among the fields after the command name, which ends with the last ')'. */
+const UTIME = 11;
+const STIME = 12;
+
+/** CPU seconds that all threads of the process have used, in user mode and in the kernel; to 10 ms. */
+export function readCpuSeconds(pid: number): number {
+  const stat = readProc(pid, 'stat');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND;
+}
+
+/** Resident memory in bytes. */
+export function readRssBytes(pid: number): number {
+  const match = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, 'status'));
+  if (match === null) throw new Error(`process ${pid} has no resident memory: it has ended`);
+  return Number(match[1]) * 1024;
+}
+
+/** Soft limit of open descriptors of this process, which its children inherit. */
+export function readDescriptorLimit(): number {
+  const match = /^Max open files\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
+  return match?.[1] === undefined || match[1] === 'unlimited' ? Number.POSITIVE_INFINITY : Number(match[1]);
+}
+
+/** Numbers of the processor cores that this process may use. */
+export function readAllowedCores(): number[] {
+  const match = /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync('/proc/self/status', 'latin1'));
+  const cores: number[] = [];
+  for (const range of (match?.[1] ?? '0').split(',')) {
+    const [first, last] = range.split('-').map(Number);
+    for (let core = first as number; core <= (last ?? (first as number)); core++) cores.push(core);
+  }
+  return cores;
+}
+
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch (error) {
+    throw new Error(`process ${pid} cannot be measured: it has ended`, { cause: error });
+  }
+}

@@ -1,0 +1,130 @@
+/** Writes the manual's page on method coverage from the table of methods: `node scripts/make-coverage.ts`. */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Method, Strategy } from '../src/call/method.ts';
+import { METHODS, PROTOCOLS } from '../src/call/methods.ts';
+
+export const COVERAGE_PAGE = new URL('../src/manual/method-coverage.md', import.meta.url);
+
+/** How the page puts the strategies. */
+const ANSWERED: Readonly<Record<Strategy, string>> = {
+  'one-path': 'nameservice of the path',
+  'two-paths': 'nameservice of all its paths',
+  'block-pool': 'nameservice of the block pool',
+  'named-nameservices': 'nameservices named in the call',
+  'any-nameservice': 'default nameservice, else another',
+  local: 'the router itself',
+  refused: 'refused',
+  later: 'not yet',
+};
+
+const INTRODUCTION = `# Method coverage
+
+Every method of the protocols on the client port, and who answers it. This page is generated from \`src/call/methods.ts\` by
+\`node scripts/make-coverage.ts\`.
+
+* **answered by**: where the call goes. *refused* and *not yet* are answered with \`java.lang.UnsupportedOperationException\`.
+* **category**: WRITE is what safe mode of the router stops; READ and UNCHECKED pass. *w* marks a method that changes something although
+  the category does not say so; read-only mounts stop it too.
+* **retry**: *Idempotent* calls may be sent again at any time, *AtMostOnce* calls where the retry cache of the NameNode recognises them.
+* **observer**: *aligned* reads may be answered by an observer that has caught up with the caller, *any* by an observer as it stands,
+  *active* only by the active NameNode.
+* **mount points**: the method is refused for a path that is a mount point or has mount points below it.
+`;
+
+/** The page as Markdown. */
+export function renderCoverage(): string {
+  const parts = [INTRODUCTION, renderCounts()];
+  PROTOCOLS.forEach((protocol, index) => {
+    const rows = METHODS.filter((method) => method.protocol === index).sort(byName);
+    parts.push(
+      `## ${protocol.simpleName}\n\n\`${protocol.name}\`, version ${protocol.version}\n\n${renderTable(rows)}`,
+    );
+  });
+  parts.push(renderLater(), renderRefused());
+  return parts.join('\n');
+}
+
+function renderCounts(): string {
+  const lines = ['| answered by | methods |', '|---|---|'];
+  for (const strategy of Object.keys(ANSWERED) as Strategy[]) {
+    lines.push(`| ${ANSWERED[strategy]} | ${METHODS.filter((method) => method.strategy === strategy).length} |`);
+  }
+  lines.push(`| all | ${METHODS.length} |`);
+  return `${lines.join('\n')}\n`;
+}
+
+function renderTable(rows: readonly Method[]): string {
+  const lines = [
+    '| method | answered by | category | retry | observer | mount points | note |',
+    '|---|---|---|---|---|---|---|',
+  ];
+  for (const row of rows) {
+    const category = row.effect === 'write' && row.category !== 'WRITE' ? `${row.category}, w` : row.category;
+    const cells = [row.name, ANSWERED[row.strategy], category, row.retry, observer(row), mountPoints(row), noteOf(row)];
+    lines.push(`| ${cells.join(' | ')} |`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function observer(row: Method): string {
+  if (row.activeOnly) {
+    return 'active';
+  }
+  if (row.coordinated) {
+    return 'aligned';
+  }
+  return row.observerReadable ? 'any' : '';
+}
+
+function mountPoints(row: Method): string {
+  if (!row.mountCheck) {
+    return '';
+  }
+  return row.path2Field !== 0 && !row.mountCheck2 ? 'refused (first path)' : 'refused';
+}
+
+function noteOf(row: Method): string {
+  const notes = [row.refusedBecause, row.note].filter((note) => note !== '');
+  if (row.subtree && row.note === '') {
+    notes.push('with mount points below the path: not yet');
+  }
+  return notes.join('; ');
+}
+
+function renderLater(): string {
+  const lines = METHODS.filter((method) => method.strategy === 'later').map((method) => `* ${titleOf(method)}`);
+  const parts = METHODS.filter(
+    (method) => method.strategy !== 'later' && (method.subtree || /\bnot yet\b/.test(method.note)),
+  );
+  const partial = parts.map((method) => `* ${titleOf(method)}: ${noteOf(method)}`);
+  return `## Answered as unsupported until a later release
+
+Their answers must be put together from several nameservices:
+
+${lines.sort().join('\n')}
+
+In part:
+
+${partial.sort().join('\n')}
+`;
+}
+
+function renderRefused(): string {
+  const lines = METHODS.filter((method) => method.strategy === 'refused').map(
+    (method) => `* ${titleOf(method)}: ${method.refusedBecause}`,
+  );
+  return `## Refused\n\nNo router can answer them:\n\n${lines.sort().join('\n')}\n`;
+}
+
+function titleOf(method: Method): string {
+  return `${PROTOCOLS[method.protocol]!.simpleName}.${method.name}`;
+}
+
+function byName(a: Method, b: Method): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(COVERAGE_PAGE, renderCoverage());
+}

@@ -1,0 +1,200 @@
+import type { AcceptorLink } from '../handoff/link.ts';
+import { ReplyFlag } from '../handoff/link.ts';
+import { namespaceBound, writeWithNamespace } from '../wire/namespace-field.ts';
+import { translateBack, translateBackBound } from '../wire/path-bytes.ts';
+import { encodeError, Status, writeErrorHead, writeSuccessHead } from '../wire/reply-head.ts';
+import type { ReplyScan } from '../wire/reply-scan.ts';
+import { writeVarint32 } from '../wire/varint.ts';
+import type { Call } from './call.ts';
+import type { Client } from './client.ts';
+
+/** Longest success header: length, header length, call id, status, version, client id of 16 bytes or as long as a frame allows. */
+const HEAD_BYTES = 64;
+const NOTHING = Buffer.alloc(0);
+
+/** A reply that found no room in its ring; waits here. There are at most as many as calls in the worker. */
+interface WaitingReply {
+  readonly link: AcceptorLink;
+  readonly connection: number;
+  readonly generation: number;
+  readonly slot: number;
+  readonly flags: number;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Leg (e) hand-back: the one place where answers leave a worker. A NameNode's answer keeps its body; its header is rebuilt with the
+ * client's own ids. Answers made here are never refused: without room they wait in line.
+ */
+export class Answers {
+  readonly #head = Buffer.allocUnsafeSlow(64 * 1024);
+  #waiting: WaitingReply[] = [];
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** The NameNode's SUCCESS as it is: body [scan.headerEnd, end). False: no room. */
+  passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, end: number): boolean {
+    const client = call.client as Client;
+    const fields = call.fields;
+    if (fields.clientIdEnd - fields.clientIdStart > HEAD_BYTES / 2) return this.#passSuccessLongId(call, scan, buffer, end);
+    const headEnd = writeSuccessHead(
+      this.#head,
+      0,
+      end - scan.headerEnd,
+      fields.callId,
+      call.frame,
+      call.start + fields.clientIdStart,
+      call.start + fields.clientIdEnd,
+      fields.retryCount,
+    );
+    return client.link.reply(client.connection, client.generation, fields.slot, 0, this.#head, 0, headEnd, buffer, scan.headerEnd, end);
+  }
+
+  /** A create or append answer: the same body with the name of the nameservice in its file status (field 19). */
+  passWithNamespace(call: Call, scan: ReplyScan, buffer: Buffer, end: number, field: number, nameservice: Buffer): void {
+    const body = Buffer.allocUnsafe(namespaceBound(end - scan.headerEnd, nameservice.length));
+    const bodyEnd = writeWithNamespace(body, 0, buffer, scan.headerEnd, end, field, nameservice);
+    this.#replyOrWait(call, 0, this.#successFrame(call, body, 0, bodyEnd));
+  }
+
+  /** The NameNode's ERROR (or FATAL, which ends only this call) with its class and text, the target path in it translated back. */
+  passError(call: Call, scan: ReplyScan, buffer: Buffer): void {
+    let message = buffer;
+    let start = scan.messageStart;
+    let end = scan.messageEnd;
+    if (call.path !== null) {
+      const fields = call.fields;
+      const grown = Buffer.allocUnsafe(translateBackBound(end - start, call.path.length, fields.pathEnd - fields.pathStart));
+      end = translateBack(
+        buffer,
+        start,
+        end,
+        call.path,
+        0,
+        call.path.length,
+        call.pathPrefixBytes,
+        call.frame,
+        call.start + fields.pathStart,
+        call.start + fields.pathEnd,
+        grown,
+        0,
+      );
+      message = grown;
+      start = 0;
+    }
+    const fields = call.fields;
+    const classBytes = scan.classEnd - scan.classStart;
+    const out = Buffer.allocUnsafe(HEAD_BYTES + classBytes + (end - start) + (fields.clientIdEnd - fields.clientIdStart));
+    const outEnd = writeErrorHead(
+      out,
+      0,
+      Status.ERROR,
+      scan.detail,
+      buffer,
+      scan.classStart,
+      scan.classEnd,
+      message,
+      start,
+      end,
+      fields.callId,
+      call.frame,
+      call.start + fields.clientIdStart,
+      call.start + fields.clientIdEnd,
+      fields.retryCount,
+    );
+    this.#replyOrWait(call, 0, out.subarray(0, outEnd));
+  }
+
+  /** An answer of our own: `body` is an encoded response message, without length prefix. */
+  succeed(call: Call, body: Buffer): void {
+    const delimited = Buffer.allocUnsafe(5 + body.length);
+    const at = writeVarint32(delimited, 0, body.length);
+    body.copy(delimited, at);
+    this.#replyOrWait(call, 0, this.#successFrame(call, delimited, 0, at + body.length));
+  }
+
+  fail(call: Call, className: string, message: string, detail: number): void {
+    const fields = call.fields;
+    const frame = encodeError({
+      callId: fields.callId,
+      status: Status.ERROR,
+      detail,
+      className,
+      message,
+      clientId: call.frame.subarray(call.start + fields.clientIdStart, call.start + fields.clientIdEnd),
+      retryCount: fields.retryCount,
+    });
+    this.#replyOrWait(call, 0, frame);
+  }
+
+  /** The call ends without an answer: its client is gone. Frees the acceptor's slot. */
+  drop(call: Call): void {
+    const client = call.client as Client;
+    this.dropAt(client.link, client.connection, client.generation, call.fields.slot);
+  }
+
+  /** The same for a call of a client that was never known here. */
+  dropAt(link: AcceptorLink, connection: number, generation: number, slot: number): void {
+    if (this.#waiting.length === 0 && link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)) return;
+    this.#waiting.push({ link, connection, generation, slot, flags: ReplyFlag.NONE, bytes: NOTHING });
+  }
+
+  /** There is room towards this acceptor again. */
+  resume(link: AcceptorLink): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    for (let i = 0; i < waiting.length; i++) {
+      const r = waiting[i] as WaitingReply;
+      if (r.link !== link || !link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)) {
+        this.#waiting.push(r);
+      }
+    }
+  }
+
+  /** The acceptor is gone, and with it all that waited for it. */
+  forget(link: AcceptorLink): void {
+    this.#waiting = this.#waiting.filter((r) => r.link !== link);
+  }
+
+  #successFrame(call: Call, body: Buffer, start: number, end: number): Buffer {
+    const fields = call.fields;
+    const out = Buffer.allocUnsafe(HEAD_BYTES + (fields.clientIdEnd - fields.clientIdStart) + (end - start));
+    const headEnd = writeSuccessHead(
+      out,
+      0,
+      end - start,
+      fields.callId,
+      call.frame,
+      call.start + fields.clientIdStart,
+      call.start + fields.clientIdEnd,
+      fields.retryCount,
+    );
+    body.copy(out, headEnd, start, end);
+    return out.subarray(0, headEnd + end - start);
+  }
+
+  #passSuccessLongId(call: Call, scan: ReplyScan, buffer: Buffer, end: number): boolean {
+    return this.#reply(call, 0, this.#successFrame(call, buffer, scan.headerEnd, end));
+  }
+
+  #reply(call: Call, flags: number, bytes: Buffer): boolean {
+    const client = call.client as Client;
+    return client.link.reply(client.connection, client.generation, call.fields.slot, flags, bytes, 0, bytes.length, NOTHING, 0, 0);
+  }
+
+  #replyOrWait(call: Call, flags: number, bytes: Buffer): void {
+    const client = call.client as Client;
+    if (this.#waiting.length === 0 && this.#reply(call, flags, bytes)) return;
+    this.#waiting.push({
+      link: client.link,
+      connection: client.connection,
+      generation: client.generation,
+      slot: call.fields.slot,
+      flags,
+      bytes,
+    });
+  }
+}

@@ -1,0 +1,200 @@
+import { CallFields } from '../handoff/link.ts';
+import type { NameNodeConnection } from '../namenode/connection.ts';
+import { WheelEntry } from '../shared/timer-wheel.ts';
+import type { ReplyScan } from '../wire/reply-scan.ts';
+import type { Client } from './client.ts';
+import type { Method } from './method.ts';
+
+/**
+ * Where a call is; it is in exactly one place.
+ *
+ * - FREE: in the engine's pool
+ * - RESOLVING: on the stack of the engine, between two places
+ * - WAITING: in the queue of a connection group, for a connection that is open and writable; leaves when one is, or when connecting failed
+ * - SUSPECT: in the suspects of a group, for a connection of its own; leaves when that is open
+ * - IN_FLIGHT: in a slot of a NameNode connection, written to it; leaves by its reply or by the loss of the connection
+ * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
+ * - COMPOSING: its answer is made of the answers of its parts; leaves when the last of them has settled
+ */
+export const Place = { FREE: 0, RESOLVING: 1, WAITING: 2, SUSPECT: 3, IN_FLIGHT: 4, SLEEPING: 5, COMPOSING: 6 } as const;
+
+/** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
+export const SLAB_BYTES = 512;
+const SLAB_CALLS = 64;
+
+/**
+ * Takes the answer of a call in place of the client: the strategies that inspect or merge answers. Exactly one of the two is called per part;
+ * bytes are valid only during the call.
+ */
+export interface Composer {
+  onReply(part: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void;
+  onFailure(part: Call, className: string, message: string): void;
+}
+
+/** One call on its way through a worker. Pooled: `reset` is its constructor in use. */
+export class Call extends WheelEntry {
+  place: number = Place.FREE;
+  readonly fields = new CallFields();
+  /** The request frame (without its length prefix). */
+  frame: Buffer;
+  start = 0;
+  end = 0;
+  readonly slab: Buffer;
+  readonly slabStart: number;
+  /** Bytes claimed from the budget for a frame that does not fit the slab. */
+  claimedBytes = 0;
+
+  client: Client | null = null;
+  method: Method | null = null;
+  composer: Composer | null = null;
+  /** For composers: which part of the whole this call is. */
+  part = 0;
+  startedMs = 0;
+
+  /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
+  nameservice = -1;
+  alternatives: readonly number[] | null = null;
+  alternativeAt = 0;
+  /** NameNodes of the nameservice asked in this round (bits), the one asked now, rounds so far. */
+  tried = 0;
+  namenode = -1;
+  rounds = 0;
+  /** Why the last NameNode did not answer for good, for the error that ends the call. */
+  lastTrouble = '';
+
+  /** Position in the connection's slots and the tag that its reply will carry. */
+  connection: NameNodeConnection | null = null;
+  slot = -1;
+  tag = 0;
+  /** Queue links of the place it waits in. */
+  next: Call | null = null;
+  prev: Call | null = null;
+  /** The connection that carried it was lost: it goes on alone. Times lost alone. */
+  suspect = false;
+  lostAlone = 0;
+
+  /** Its nameservice was found by its path, under the mount snapshot of this epoch: it is resolved anew when the table changes. */
+  byPath = false;
+  epoch = 0;
+  /** What replaces the first and second path, null when it stays. */
+  path: Buffer | null = null;
+  path2: Buffer | null = null;
+  /** Bytes of the mount's own target at the front of `path`. */
+  pathPrefixBytes = 0;
+
+  constructor(slab: Buffer, slabStart: number) {
+    super();
+    this.slab = slab;
+    this.slabStart = slabStart;
+    this.frame = slab;
+  }
+}
+
+/** Free calls; grows by slabs, never shrinks: the number of calls at one time is bounded by the engine. */
+export class CallPool {
+  #free: Call | null = null;
+  #slab: Buffer = Buffer.alloc(0);
+  #slabUsed = SLAB_CALLS;
+  inUse = 0;
+
+  take(): Call {
+    this.inUse++;
+    const call = this.#free;
+    if (call !== null) {
+      this.#free = call.next;
+      call.next = null;
+      call.place = Place.RESOLVING;
+      return call;
+    }
+    if (this.#slabUsed === SLAB_CALLS) {
+      this.#slab = Buffer.allocUnsafeSlow(SLAB_CALLS * SLAB_BYTES);
+      this.#slabUsed = 0;
+    }
+    const made = new Call(this.#slab, this.#slabUsed++ * SLAB_BYTES);
+    made.place = Place.RESOLVING;
+    return made;
+  }
+
+  give(call: Call): void {
+    call.place = Place.FREE;
+    call.frame = call.slab;
+    call.client = null;
+    call.method = null;
+    call.composer = null;
+    call.part = 0;
+    call.alternatives = null;
+    call.alternativeAt = 0;
+    call.tried = 0;
+    call.namenode = -1;
+    call.rounds = 0;
+    call.lastTrouble = '';
+    call.connection = null;
+    call.suspect = false;
+    call.lostAlone = 0;
+    call.byPath = false;
+    call.path = null;
+    call.path2 = null;
+    call.pathPrefixBytes = 0;
+    call.prev = null;
+    call.next = this.#free;
+    this.#free = call;
+    this.inUse--;
+  }
+}
+
+/** Copies what a hand-over record said into the call that keeps it. */
+export function copyFields(from: CallFields, to: CallFields): void {
+  to.connection = from.connection;
+  to.generation = from.generation;
+  to.slot = from.slot;
+  to.method = from.method;
+  to.flags = from.flags;
+  to.callId = from.callId;
+  to.retryCount = from.retryCount;
+  to.headerStart = from.headerStart;
+  to.headerEnd = from.headerEnd;
+  to.clientIdStart = from.clientIdStart;
+  to.clientIdEnd = from.clientIdEnd;
+  to.contextStart = from.contextStart;
+  to.contextEnd = from.contextEnd;
+  to.federatedStart = from.federatedStart;
+  to.federatedEnd = from.federatedEnd;
+  to.bodyStart = from.bodyStart;
+  to.bodyEnd = from.bodyEnd;
+  to.pathStart = from.pathStart;
+  to.pathEnd = from.pathEnd;
+  to.path2Start = from.path2Start;
+  to.path2End = from.path2End;
+}
+
+/** A first-in-first-out list of calls, linked through the calls themselves. */
+export class CallQueue {
+  head: Call | null = null;
+  #tail: Call | null = null;
+  length = 0;
+
+  push(call: Call): void {
+    call.next = null;
+    call.prev = this.#tail;
+    if (this.#tail === null) this.head = call;
+    else this.#tail.next = call;
+    this.#tail = call;
+    this.length++;
+  }
+
+  shift(): Call | null {
+    const call = this.head;
+    if (call !== null) this.remove(call);
+    return call;
+  }
+
+  remove(call: Call): void {
+    if (call.prev === null) this.head = call.next;
+    else call.prev.next = call.next;
+    if (call.next === null) this.#tail = call.prev;
+    else call.next.prev = call.prev;
+    call.next = null;
+    call.prev = null;
+    this.length--;
+  }
+}

@@ -1,0 +1,24 @@
+import type { AcceptorLink, ClientIdentity } from '../handoff/link.ts';
+import type { User } from '../namenode/user.ts';
+import type { ContextPrefix } from '../wire/context.ts';
+
+/** The worker's record of one client connection, from its open record to its close record. */
+export class Client {
+  readonly link: AcceptorLink;
+  readonly connection: number;
+  readonly generation: number;
+  readonly identity: ClientIdentity;
+  readonly user: User;
+  /** The fixed part of the caller context that goes with each of its calls; made with the first, most connections are idle. */
+  context: ContextPrefix | null = null;
+  /** Its connection is gone: answers are dropped, mutations are not sent any more. */
+  gone = false;
+
+  constructor(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity, user: User) {
+    this.link = link;
+    this.connection = connection;
+    this.generation = generation;
+    this.identity = identity;
+    this.user = user;
+  }
+}

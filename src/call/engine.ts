@@ -1,0 +1,548 @@
+import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
+import type { NameNode } from '../namenode/namenode.ts';
+import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
+import { chooseNameNode } from '../namenode/choice.ts';
+import { SharedBudget } from '../shared/byte-budget.ts';
+import { Clock } from '../shared/clock.ts';
+import { ControlBlock, NameNodeState } from '../shared/control-block.ts';
+import { Counter, type Counters } from '../shared/counters.ts';
+import type { Settings, Topology } from '../shared/settings.ts';
+import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
+import { ContextPrefix, callerContextBound, writeCallerContext } from '../wire/context.ts';
+import { NameIndex } from '../wire/name-index.ts';
+import { Status } from '../wire/reply-head.ts';
+import type { ReplyScan } from '../wire/reply-scan.ts';
+import { RequestSplice } from '../wire/splice.ts';
+import { NameNodeConnection } from '../namenode/connection.ts';
+import { Answers } from './answer.ts';
+import { Call, CallPool, CallQueue, copyFields, Place, SLAB_BYTES } from './call.ts';
+import { Client } from './client.ts';
+import { detailOf, Failure } from './failure.ts';
+import type { Method } from './method.ts';
+import { METHODS } from './methods.ts';
+import { Resolver } from './resolve.ts';
+import { handlerOf, type StrategyHandler } from './strategies/index.ts';
+import { textOf } from '../wire/text.ts';
+
+/** Calls in a worker that belong to one nameservice, queued and in flight; beyond it they are answered with StandbyException. */
+export const MAX_CALLS_PER_NAMESERVICE = 32_768;
+/** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
+const FIRST_PAUSE_MS = 100;
+const LAST_PAUSE_MS = 2000;
+const WHEEL_TICK_MS = 20;
+
+const UNFIT = ['org.apache.hadoop.ipc.StandbyException', 'org.apache.hadoop.ipc.ObserverRetryOnActiveException', 'org.apache.hadoop.ipc.RetriableException'] as const;
+const NOT_STARTED = Buffer.from('NameNode still not started');
+
+/**
+ * The life of a call in a worker: taken from the acceptor, resolved, given to a NameNode, answered. All of it runs on the worker's thread,
+ * in the event that drives it; the places a call can be in stand in call.ts.
+ */
+export class Engine implements WorkerSide, CallOwner {
+  readonly settings: Settings;
+  readonly topology: Topology;
+  readonly clock = new Clock();
+  readonly wheel: TimerWheel;
+  readonly block: ControlBlock;
+  readonly counters: Counters;
+  readonly budget: SharedBudget;
+  readonly pool: NameNodePool;
+  readonly resolver: Resolver;
+  readonly answers = new Answers();
+  readonly calls = new CallPool();
+  /** Nameservice of each block pool id, learned from NameNodes by the main thread. */
+  readonly blockPools = new Map<string, number>();
+  readonly nameserviceBytes: readonly Buffer[];
+  readonly #handlers: readonly StrategyHandler[];
+  readonly #clients = new Map<AcceptorLink, (Client | null)[]>();
+  readonly #links: AcceptorLink[] = [];
+  readonly #counts: Int32Array;
+  readonly #sleepers: readonly CallQueue[];
+  readonly #activeSeen: Int32Array;
+  readonly #unfit = new NameIndex(UNFIT);
+  readonly #splice = new RequestSplice();
+  #flushAsked = false;
+
+  constructor(settings: Settings, topology: Topology, control: SharedArrayBuffer, counters: Counters) {
+    this.settings = settings;
+    this.topology = topology;
+    const nameservices = topology.nameservices.length;
+    this.block = new ControlBlock(control, nameservices);
+    this.counters = counters;
+    this.budget = new SharedBudget(this.block, settings.memoryBytes);
+    this.wheel = new TimerWheel(this.clock, WHEEL_TICK_MS, (entry) => this.#onDue(entry));
+    this.pool = new NameNodePool(settings, topology, this.clock, this.wheel, this.budget, counters, this);
+    this.resolver = new Resolver(settings, topology);
+    this.#counts = new Int32Array(nameservices);
+    this.#sleepers = topology.nameservices.map(() => new CallQueue());
+    this.#activeSeen = new Int32Array(nameservices).fill(-1);
+    this.nameserviceBytes = topology.nameservices.map((nameservice) => Buffer.from(nameservice.id));
+    this.#handlers = METHODS.map(handlerOf);
+  }
+
+  // --- from the acceptor
+
+  addLink(link: AcceptorLink): void {
+    this.#links.push(link);
+    this.#clients.set(link, []);
+  }
+
+  /** The acceptor's thread is gone: so are its clients. */
+  removeLink(link: AcceptorLink): void {
+    const clients = this.#clients.get(link) ?? [];
+    for (const client of clients) if (client !== null && client !== undefined) this.#leave(client);
+    this.#clients.delete(link);
+    this.#links.splice(this.#links.indexOf(link), 1);
+    this.answers.forget(link);
+  }
+
+  onOpen(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity): void {
+    const user = this.pool.userOf(identity.user);
+    user.clients++;
+    (this.#clients.get(link) as (Client | null)[])[connection] = new Client(link, connection, generation, identity, user);
+  }
+
+  onClose(link: AcceptorLink, connection: number, generation: number): void {
+    const clients = this.#clients.get(link) as (Client | null)[];
+    const client = clients[connection];
+    if (client === null || client === undefined || client.generation !== generation) return;
+    clients[connection] = null;
+    this.#leave(client);
+  }
+
+  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void {
+    const client = (this.#clients.get(link) as (Client | null)[])[fields.connection];
+    const call = this.calls.take();
+    copyFields(fields, call.fields);
+    call.startedMs = this.clock.nowMs;
+    call.method = METHODS[fields.method] as Method;
+    call.epoch = this.resolver.epoch;
+    if (client === null || client === undefined || client.generation !== fields.generation) {
+      // Its close record came first: nobody waits for an answer any more.
+      this.calls.give(call);
+      this.answers.dropAt(link, fields.connection, fields.generation, fields.slot);
+      return;
+    }
+    call.client = client;
+    const length = end - start;
+    if (length <= SLAB_BYTES) {
+      call.frame = call.slab;
+      call.start = call.slabStart;
+    } else {
+      if (!this.budget.claim(length)) {
+        call.frame = frame;
+        call.start = start;
+        call.end = end;
+        this.#overloaded(call);
+        return;
+      }
+      call.claimedBytes = length;
+      call.frame = Buffer.allocUnsafeSlow(length);
+      call.start = 0;
+    }
+    frame.copy(call.frame, call.start, start, end);
+    call.end = call.start + length;
+    (this.#handlers[fields.method] as StrategyHandler)(this, call);
+  }
+
+  onReplySpace(link: AcceptorLink): void {
+    this.clock.tick();
+    this.answers.resume(link);
+    this.pool.resumeHeld();
+    this.flushSoon();
+  }
+
+  onDrained(): void {
+    this.flush();
+  }
+
+  // --- the way to a NameNode
+
+  /** The strategies' last step: the call goes to this nameservice. */
+  forward(call: Call, nameservice: number): void {
+    this.#assign(call, nameservice);
+    if ((this.#counts[nameservice] as number) > MAX_CALLS_PER_NAMESERVICE) {
+      this.#overloaded(call);
+      return;
+    }
+    this.counters.add(Counter.callsForwarded);
+    this.#route(call);
+  }
+
+  /** A part of a composed call: the same client and method, a frame and an answer of its own. `frame` holds one request without its length prefix. */
+  makePart(whole: Call, part: number, fields: CallFields, frame: Buffer): Call {
+    const call = this.calls.take();
+    copyFields(fields, call.fields);
+    call.fields.connection = whole.fields.connection;
+    call.fields.generation = whole.fields.generation;
+    call.fields.slot = whole.fields.slot;
+    call.fields.method = whole.fields.method;
+    call.client = whole.client;
+    call.method = whole.method;
+    call.part = part;
+    call.startedMs = whole.startedMs;
+    call.frame = frame;
+    call.start = 0;
+    call.end = frame.length;
+    return call;
+  }
+
+  /** Ends a call with an exception of the router's own. */
+  fail(call: Call, className: string, message: string): void {
+    const composer = call.composer;
+    if (composer !== null) composer.onFailure(call, className, message);
+    else if ((call.client as Client).gone) this.answers.drop(call);
+    else this.answers.fail(call, className, message, detailOf(className));
+    this.#free(call);
+  }
+
+  /** Ends a call with an answer of the router's own: an encoded response message. */
+  succeed(call: Call, body: Buffer): void {
+    if ((call.client as Client).gone) this.answers.drop(call);
+    else this.answers.succeed(call, body);
+    this.#free(call);
+  }
+
+  nameserviceName(nameservice: number): string {
+    return this.topology.nameservices[nameservice]?.id ?? `#${nameservice}`;
+  }
+
+  // --- from the NameNode connections
+
+  prepareSplice(call: Call): RequestSplice {
+    const splice = this.#splice;
+    const fields = call.fields;
+    const client = call.client as Client;
+    splice.tag = call.tag;
+    let prefix = client.context;
+    if (prefix === null) {
+      const { address, port, realUser } = client.identity;
+      prefix = new ContextPrefix(address, port, realUser, this.settings.callerContextSeparator);
+      client.context = prefix;
+    }
+    const bound = callerContextBound(prefix, fields.contextEnd - fields.contextStart);
+    if (bound > splice.context.length) splice.context = Buffer.allocUnsafeSlow(bound);
+    splice.contextStart = 0;
+    splice.contextEnd = writeCallerContext(
+      splice.context,
+      0,
+      prefix,
+      call.frame,
+      call.start + fields.clientIdStart,
+      call.start + fields.clientIdEnd,
+      fields.callId,
+      call.frame,
+      call.start + fields.contextStart,
+      call.start + fields.contextEnd,
+    );
+    splice.path = call.path;
+    splice.pathFrom = 0;
+    splice.pathTo = call.path === null ? 0 : call.path.length;
+    splice.path2 = call.path2;
+    splice.path2From = 0;
+    splice.path2To = call.path2 === null ? 0 : call.path2.length;
+    return splice;
+  }
+
+  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
+    if (scan.status === Status.SUCCESS) {
+      const composer = call.composer;
+      const client = call.client as Client;
+      if (composer !== null) {
+        this.#prove(call);
+        this.#release(call);
+        composer.onReply(call, scan, buffer, start, end);
+      } else if (client.gone) {
+        this.#prove(call);
+        this.#release(call);
+        this.answers.drop(call);
+      } else {
+        const method = call.method as Method;
+        if (method.namespaceIn === '') {
+          if (!this.answers.passSuccess(call, scan, buffer, end)) return false;
+        } else {
+          const field = method.namespaceIn === 'fs' ? 1 : 2;
+          this.answers.passWithNamespace(call, scan, buffer, end, field, this.nameserviceBytes[call.nameservice] as Buffer);
+        }
+        this.#prove(call);
+        this.#release(call);
+      }
+      this.#free(call);
+      return true;
+    }
+    const unfit = this.#unfit.find(buffer, scan.classStart, scan.classEnd);
+    if (unfit >= 0 && (unfit < 2 || isNotStarted(buffer, scan.messageStart, scan.messageEnd))) {
+      this.#release(call);
+      this.#onUnfit(call, unfit === 1 ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
+      return true;
+    }
+    if (call.composer !== null) {
+      this.#release(call);
+      call.composer.onReply(call, scan, buffer, start, end);
+    } else if ((call.client as Client).gone) {
+      this.#release(call);
+      this.answers.drop(call);
+    } else {
+      this.#release(call);
+      this.answers.passError(call, scan, buffer);
+    }
+    this.#free(call);
+    return true;
+  }
+
+  onConnectFailed(call: Call, why: string): void {
+    const namenode = this.#namenodeOf(call);
+    // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.
+    if (namenode.connections.size === 0 || this.clock.nowMs - namenode.lastByteMs > this.settings.connectTimeoutMs) {
+      this.block.clearActive(call.nameservice, call.namenode);
+      this.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
+    }
+    // What closed its connection before was the end of the NameNode, not the call.
+    call.suspect = false;
+    call.lostAlone = 0;
+    call.lastTrouble = `${namenode.address}: ${why}`;
+    this.#route(call);
+  }
+
+  onLost(call: Call, explained: boolean, lone: boolean, _alone: boolean, why: string): void {
+    const namenode = this.#namenodeOf(call);
+    call.lastTrouble = `${namenode.address}: ${why}`;
+    this.counters.add(Counter.callsResent);
+    if (!mayResend(call)) {
+      this.fail(call, Failure.IO, `The connection to ${namenode.address} was lost while ${nameOf(call)} was in flight (${why}); it may have been executed and was not sent again, because it carries no client id for the retry cache`);
+      return;
+    }
+    if (explained) {
+      if (!namenode.isShunned(this.clock.nowMs)) call.tried &= ~(1 << call.namenode);
+      this.#route(call);
+      return;
+    }
+    if (!lone) {
+      // The NameNode may have closed because of this call or of one beside it: each goes on alone, so that the innocent are served.
+      call.suspect = true;
+      call.tried &= ~(1 << call.namenode);
+      this.#route(call);
+      return;
+    }
+    call.lostAlone++;
+    call.place = Place.COMPOSING;
+    this.pool.probe(namenode, (alive) => {
+      call.place = Place.RESOLVING;
+      if (alive) {
+        this.fail(call, Failure.IO, `${namenode.address} closed a connection of its own for ${nameOf(call)} without an answer (${why}); the call is not sent again`);
+        return;
+      }
+      call.suspect = false;
+      this.#route(call);
+    });
+  }
+
+  onRefused(call: Call, className: string, message: string): void {
+    if (className === Failure.STANDBY) this.#onUnfit(call, NameNodeState.STANDBY);
+    else this.fail(call, className, message);
+  }
+
+  onHung(namenode: NameNode): void {
+    this.block.clearActive(namenode.nameservice, namenode.index);
+    this.block.setState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
+  }
+
+  errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string } {
+    return {
+      className: textOf(buffer, scan.classStart, scan.classEnd) || Failure.IO,
+      message: textOf(buffer, scan.messageStart, scan.messageEnd),
+    };
+  }
+
+  describeError(scan: ReplyScan, buffer: Buffer): string {
+    const { className, message } = this.errorOf(scan, buffer);
+    return `${className}: ${message.split('\n', 1)[0] ?? ''}`;
+  }
+
+  flushSoon(): void {
+    if (this.#flushAsked) return;
+    this.#flushAsked = true;
+    setImmediate(this.#flushLater);
+  }
+
+  /** End of the turn: NameNode sockets and reply rings, one write and one bell each. */
+  flush(): void {
+    this.pool.flush();
+    for (let i = 0; i < this.#links.length; i++) (this.#links[i] as AcceptorLink).flush();
+  }
+
+  close(): void {
+    this.pool.close();
+    this.wheel.close();
+  }
+
+  readonly #flushLater = (): void => {
+    this.#flushAsked = false;
+    this.flush();
+  };
+
+  /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
+  #route(call: Call): void {
+    if ((call.client as Client).gone) {
+      this.fail(call, Failure.IO, 'the client is gone');
+      return;
+    }
+    if (call.byPath && call.epoch !== this.resolver.epoch && call.composer === null) {
+      // The mount table changed since: resolve anew before it is sent (again).
+      this.#assign(call, -1);
+      call.byPath = false;
+      call.path = null;
+      call.path2 = null;
+      call.tried = 0;
+      call.epoch = this.resolver.epoch;
+      (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
+      return;
+    }
+    const namenodes = this.pool.namenodes[call.nameservice] as readonly NameNode[];
+    if (namenodes.length === 0) {
+      this.fail(call, Failure.IO, `Cannot locate a registered namenode for ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId}`);
+      return;
+    }
+    const namenode = chooseNameNode(call, namenodes, this.block, this.clock.nowMs);
+    if (namenode === null) {
+      this.#endRound(call);
+      return;
+    }
+    call.namenode = namenode.index;
+    call.tried |= 1 << namenode.index;
+    this.pool.groupOf((call.client as Client).user, namenode, (call.method as Method).protocol).send(call);
+  }
+
+  /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
+  #endRound(call: Call): void {
+    call.tried = 0;
+    const alternatives = call.alternatives;
+    if (alternatives !== null && alternatives.length > 1) {
+      call.alternativeAt = (call.alternativeAt + 1) % alternatives.length;
+      this.#assign(call, alternatives[call.alternativeAt] as number);
+      if (call.alternativeAt !== 0) {
+        this.#route(call);
+        return;
+      }
+    }
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
+    call.rounds++;
+    if (this.clock.nowMs - call.startedMs + pause > this.settings.callBudgetMs) {
+      this.counters.add(Counter.callsExpired);
+      this.fail(
+        call,
+        Failure.STANDBY,
+        `No namenode available to invoke ${nameOf(call)} in ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId} within ${this.settings.callBudgetMs} ms; last trouble: ${call.lastTrouble}`,
+      );
+      return;
+    }
+    call.place = Place.SLEEPING;
+    (this.#sleepers[call.nameservice] as CallQueue).push(call);
+    this.wheel.add(call, pause);
+  }
+
+  #onDue(entry: WheelEntry): void {
+    this.flushSoon();
+    if (entry instanceof Call) this.#wake(entry);
+    else if (entry instanceof NameNodeConnection) entry.onDue();
+    else if (entry === this.pool.sweep) this.#onSweep();
+  }
+
+  #wake(call: Call): void {
+    (this.#sleepers[call.nameservice] as CallQueue).remove(call);
+    call.place = Place.RESOLVING;
+    this.#route(call);
+  }
+
+  #onSweep(): void {
+    this.pool.onSweep();
+    // Another worker may have found the active NameNode that ours wait for.
+    for (let n = 0; n < this.#sleepers.length; n++) {
+      const active = this.block.activeOf(n);
+      if (active !== this.#activeSeen[n]) {
+        this.#activeSeen[n] = active;
+        if (active >= 0) this.#wakeAll(n);
+      }
+    }
+  }
+
+  #wakeAll(nameservice: number): void {
+    const sleepers = this.#sleepers[nameservice] as CallQueue;
+    for (let left = sleepers.length; left > 0; left--) {
+      const call = sleepers.head as Call;
+      this.wheel.remove(call);
+      this.#wake(call);
+    }
+  }
+
+  /** The NameNode is not the one to answer this: remembered for all, the call goes on to the next. */
+  #onUnfit(call: Call, state: number): void {
+    this.counters.add(Counter.standbyAnswers);
+    this.block.clearActive(call.nameservice, call.namenode);
+    this.block.setState(call.nameservice, call.namenode, state);
+    call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
+    this.#route(call);
+  }
+
+  /** A success that only an active NameNode gives names it as the active one. */
+  #prove(call: Call): void {
+    const method = call.method as Method;
+    this.#namenodeOf(call).unshun();
+    if (!(method.coordinated || method.category === 'WRITE')) return;
+    if (this.block.activeOf(call.nameservice) === call.namenode) return;
+    this.block.setActive(call.nameservice, call.namenode);
+    this.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
+    this.counters.add(Counter.activeChanges);
+    this.#activeSeen[call.nameservice] = call.namenode;
+    const nameservice = call.nameservice;
+    if ((this.#sleepers[nameservice] as CallQueue).length > 0) this.pool.defer(() => this.#wakeAll(nameservice));
+  }
+
+  #namenodeOf(call: Call): NameNode {
+    return (this.pool.namenodes[call.nameservice] as readonly NameNode[])[call.namenode] as NameNode;
+  }
+
+  #release(call: Call): void {
+    if (call.connection !== null) call.connection.release(call);
+  }
+
+  #assign(call: Call, nameservice: number): void {
+    if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
+    call.nameservice = nameservice;
+    if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
+  }
+
+  #overloaded(call: Call): void {
+    const where = call.nameservice < 0 ? '' : ` for NS: ${this.nameserviceName(call.nameservice)}`;
+    this.fail(call, Failure.STANDBY, `Router ${this.settings.routerId} is overloaded${where}`);
+  }
+
+  #leave(client: Client): void {
+    client.gone = true;
+    client.user.clients--;
+  }
+
+  #free(call: Call): void {
+    this.#assign(call, -1);
+    if (call.claimedBytes > 0) {
+      this.budget.release(call.claimedBytes);
+      call.claimedBytes = 0;
+    }
+    this.calls.give(call);
+  }
+}
+
+/** Whether a call that may have been executed may be sent again: reads, idempotent calls, and what the NameNode's retry cache recognises. */
+function mayResend(call: Call): boolean {
+  const method = call.method as Method;
+  if (method.effect === 'read' || method.retry === 'Idempotent') return true;
+  return method.retry === 'AtMostOnce' && call.fields.callId >= 0 && call.fields.clientIdEnd - call.fields.clientIdStart === 16;
+}
+
+function nameOf(call: Call): string {
+  return (call.method as Method).name;
+}
+
+function isNotStarted(buffer: Buffer, start: number, end: number): boolean {
+  return end - start >= NOT_STARTED.length && buffer.compare(NOT_STARTED, 0, NOT_STARTED.length, start, start + NOT_STARTED.length) === 0;
+}

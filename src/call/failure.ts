@@ -1,0 +1,19 @@
+import { ErrorDetail } from '../wire/reply-head.ts';
+
+/** The exceptions that the router itself answers with: Java class, and the detail of the RPC header that goes with it. */
+export const Failure = {
+  /** "Try another router now." */
+  STANDBY: 'org.apache.hadoop.ipc.StandbyException',
+  /** "Try me again later." */
+  RETRIABLE: 'org.apache.hadoop.ipc.RetriableException',
+  IO: 'java.io.IOException',
+  UNSUPPORTED: 'java.lang.UnsupportedOperationException',
+  ACCESS_CONTROL: 'org.apache.hadoop.security.AccessControlException',
+  NO_RESOLUTION: 'org.apache.hadoop.hdfs.server.federation.resolver.RouterResolveException',
+  MALFORMED: 'org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException',
+  NO_SUCH_METHOD: 'org.apache.hadoop.ipc.RpcNoSuchMethodException',
+} as const;
+
+export function detailOf(className: string): number {
+  return className === Failure.NO_SUCH_METHOD ? ErrorDetail.ERROR_NO_SUCH_METHOD : ErrorDetail.ERROR_APPLICATION;
+}

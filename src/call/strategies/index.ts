@@ -1,0 +1,39 @@
+import type { Call } from '../call.ts';
+import type { Engine } from '../engine.ts';
+import type { Method, Strategy } from '../method.ts';
+import { answerAnyNameservice } from './any-nameservice.ts';
+import { answerByBlockPool } from './block-pool.ts';
+import { answerByDeepPaths } from './deep-paths.ts';
+import { answerLocally } from './local.ts';
+import { answerListing } from './mount-listing.ts';
+import { answerStatus } from './mount-status.ts';
+import { answerNamedNameservices } from './named-nameservices.ts';
+import { answerOnePath } from './one-path.ts';
+import { refuseLater, refuseUnsupported } from './refused.ts';
+import { answerTwoPaths } from './two-paths.ts';
+
+/** Takes a call that has just arrived (or whose mount table changed) and brings it on its way: `engine.forward`, `succeed` or `fail`. */
+export type StrategyHandler = (engine: Engine, call: Call) => void;
+
+const HANDLERS: Readonly<Record<Strategy, StrategyHandler>> = {
+  'one-path': answerOnePath,
+  'two-paths': answerTwoPaths,
+  'block-pool': answerByBlockPool,
+  'named-nameservices': answerNamedNameservices,
+  'any-nameservice': answerAnyNameservice,
+  local: answerLocally,
+  refused: refuseUnsupported,
+  later: refuseLater,
+};
+
+/** Methods whose answer the router completes at and above mount points. */
+const AT_MOUNTS: Readonly<Record<string, StrategyHandler>> = {
+  getFileInfo: answerStatus,
+  getListing: answerListing,
+};
+
+export function handlerOf(method: Method): StrategyHandler {
+  if (method.protocol === 0 && Object.hasOwn(AT_MOUNTS, method.name)) return AT_MOUNTS[method.name] as StrategyHandler;
+  if (method.deepPaths.length > 0 && (method.strategy === 'one-path' || method.strategy === 'two-paths')) return answerByDeepPaths;
+  return HANDLERS[method.strategy];
+}

@@ -1,0 +1,36 @@
+import type { Call } from '../call.ts';
+import type { Engine } from '../engine.ts';
+import { Failure } from '../failure.ts';
+import type { Method } from '../method.ts';
+import { resolvePath } from './one-path.ts';
+import { textOf } from '../../wire/text.ts';
+
+/** rename, rename2, createSymlink: both paths must lie in one nameservice. */
+export function answerTwoPaths(engine: Engine, call: Call): void {
+  const source = resolvePath(engine, call);
+  if (source < 0) return;
+  const { resolver } = engine;
+  const fields = call.fields;
+  const method = call.method as Method;
+  const start = call.start + fields.path2Start;
+  const end = call.start + fields.path2End;
+  const target = resolver.resolve(call, call.frame, start, end, method.mountCheck2);
+  if (target < 0) {
+    engine.fail(call, resolver.className, resolver.message);
+    return;
+  }
+  if (source !== target) {
+    const from = textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd);
+    const to = textOf(call.frame, start, end);
+    engine.fail(
+      call,
+      Failure.IO,
+      method.name.startsWith('rename')
+        ? `Rename of ${from} to ${to} is not allowed, no eligible destination in the same namespace was found`
+        : `${method.name} of ${from} and ${to} is not allowed: they lie in the nameservices ${engine.nameserviceName(source)} and ${engine.nameserviceName(target)}`,
+    );
+    return;
+  }
+  call.path2 = resolver.path;
+  engine.forward(call, source);
+}

@@ -1,0 +1,374 @@
+import net from 'node:net';
+import type { AcceptorSide, ClientIdentity, WorkerLink } from '../handoff/link.ts';
+import { ReplyFlag } from '../handoff/link.ts';
+import { SharedBudget } from '../shared/byte-budget.ts';
+import { Clock } from '../shared/clock.ts';
+import type { ControlBlock } from '../shared/control-block.ts';
+import { Counter, type Counters } from '../shared/counters.ts';
+import type { Settings } from '../shared/settings.ts';
+import { ClientConnection, ClientState } from './connection.ts';
+import { SlabPool } from './outbox.ts';
+import { MAX_OUTSTANDING, Outstanding } from './outstanding.ts';
+import { CallReader } from './read-call.ts';
+import { errorTo, shuttingDown, workerDied } from './refusal.ts';
+
+/** Client connections of one acceptor, whatever the configuration says. */
+export const MAX_CONNECTIONS = 1 << 20;
+const READ_BYTES = 64 * 1024;
+const LISTEN_BACKLOG = 4096;
+const SWEEP_MS = 1000;
+/** Connections whose outboxes fill before they are flushed within a turn: few enough that their slabs stay in the cache. */
+const MAX_DIRTY = 64;
+/** Pause after the process has run out of descriptors, before connections are accepted again. */
+const ACCEPT_PAUSE_MS = 100;
+
+/** What the acceptor asks of the main thread, and tells it. */
+export interface AcceptorHost {
+  authorize(connection: number, generation: number, identity: ClientIdentity): void;
+  note(text: string): void;
+  /** After `drain`: every call handed over has been answered and has left. */
+  drained(): void;
+}
+
+interface Worker {
+  link: WorkerLink;
+  /** Client connections per user, and all. */
+  readonly users: Map<string, number>;
+  connections: number;
+  /** Connections that wait for room in its ring. */
+  waiting: ClientConnection[];
+  dirty: boolean;
+}
+
+/**
+ * The acceptor thread: owns the client sockets and the table of outstanding calls. Reads calls (connection.ts) and hands them to workers;
+ * writes what workers hand back.
+ */
+export class Acceptor implements AcceptorSide {
+  readonly settings: Settings;
+  readonly clock = new Clock();
+  readonly counters: Counters;
+  readonly budget: SharedBudget;
+  readonly outstanding = new Outstanding();
+  readonly reader = new CallReader();
+  readonly slabs = new SlabPool();
+  /** All client sockets read into it: read and callback are one event, and what must be kept is copied before it ends. */
+  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  /** Connections with replies that do not leave. */
+  readonly stalled = new Set<ClientConnection>();
+  draining = false;
+  readonly #host: AcceptorHost;
+  readonly #workers: (Worker | null)[] = [];
+  readonly #connections: (ClientConnection | null)[] = [];
+  readonly #freeIds: number[] = [];
+  #generation = 0;
+  #open = 0;
+  #dirty: ClientConnection[] = [];
+  #flushing: ClientConnection[] = [];
+  #flushAsked = false;
+  #waitingForSlot: ClientConnection[] = [];
+  #server: net.Server | null = null;
+  #sweep: NodeJS.Timeout | null = null;
+  #lastIdleScanMs = 0;
+  #drainedSaid = false;
+
+  constructor(settings: Settings, block: ControlBlock, counters: Counters, host: AcceptorHost) {
+    this.settings = settings;
+    this.counters = counters;
+    this.budget = new SharedBudget(block, settings.memoryBytes);
+    this.#host = host;
+  }
+
+  get openConnections(): number {
+    return this.#open;
+  }
+
+  /** Starts to listen; `listening` is told the port. */
+  listen(port: number, listening: (port: number) => void, failed: (error: Error) => void): void {
+    const server = net.createServer({ noDelay: this.settings.tcpNoDelay });
+    this.#server = server;
+    server.on('error', failed);
+    server.listen({ host: this.settings.rpcHost, port, backlog: LISTEN_BACKLOG, reusePort: this.settings.acceptors > 1 }, () => {
+      const handle = (server as unknown as { _handle: AcceptingHandle })._handle;
+      // Accepted handles become sockets that read into our one buffer; net.Server has no public way to that.
+      handle.onconnection = (status, accepted) => this.#onConnection(status, accepted);
+      listening((server.address() as net.AddressInfo).port);
+    });
+    this.#sweep = setInterval(() => this.#onSweep(), SWEEP_MS);
+  }
+
+  addWorker(index: number, link: WorkerLink): void {
+    const before = this.#workers[index] ?? null;
+    this.#workers[index] = { link, users: new Map(), connections: 0, waiting: [], dirty: false };
+    if (before !== null) this.#replaceWorker(index, before);
+  }
+
+  /** The worker has died: its calls are answered, its connections wait for the next one (`addWorker`). */
+  onWorkerDown(index: number): void {
+    const worker = this.#workers[index] as Worker;
+    worker.link.close();
+    for (const slot of this.outstanding.slotsOf(index)) {
+      const connection = this.#connections[this.outstanding.connection[slot] as number] ?? null;
+      if (connection !== null && connection.generation === this.outstanding.generation[slot]) {
+        connection.callEnded();
+        const answer = workerDied(this.outstanding.callId[slot] as number, this.outstanding.retryCount[slot] as number);
+        connection.writeReply(answer, 0, answer.length, false);
+      }
+      this.outstanding.give(slot);
+    }
+    this.noteActivity();
+  }
+
+  chooseWorker(identity: ClientIdentity): WorkerLink {
+    let chosen: Worker | null = null;
+    let busiest = 0;
+    let least: Worker | null = null;
+    for (const worker of this.#workers) {
+      if (worker === null) continue;
+      busiest = Math.max(busiest, worker.connections);
+      if (least === null || worker.connections < least.connections) least = worker;
+      if (worker.users.has(identity.user) && (chosen === null || worker.connections < chosen.connections)) chosen = worker;
+    }
+    const idlest = least as Worker;
+    // The user's NameNode connections are there already, unless that worker clearly has more to do than another.
+    const worker = chosen !== null && chosen.connections <= idlest.connections * 2 + 16 ? chosen : idlest;
+    worker.connections++;
+    worker.users.set(identity.user, (worker.users.get(identity.user) ?? 0) + 1);
+    return worker.link;
+  }
+
+  askAuthorization(connection: ClientConnection, identity: ClientIdentity): void {
+    this.#host.authorize(connection.id, connection.generation, identity);
+  }
+
+  onAuthorized(id: number, generation: number, refusal: string | null): void {
+    const connection = this.#connections[id] ?? null;
+    if (connection === null || connection.generation !== generation) return;
+    connection.onAuthorized(refusal);
+    this.noteActivity();
+  }
+
+  drainAnswer(reader: CallReader): Buffer {
+    return errorTo(reader.frame, reader.start, reader.scan, shuttingDown(this.settings.routerId));
+  }
+
+  // --- from the workers
+
+  onReply(
+    link: WorkerLink,
+    connection: number,
+    generation: number,
+    slot: number,
+    flags: number,
+    buffer: Buffer,
+    start: number,
+    end: number,
+    owned: boolean,
+  ): void {
+    const { outstanding } = this;
+    if (!outstanding.isTakenBy(slot, connection, generation, link.worker)) {
+      this.counters.add(Counter.strayReplies);
+      return;
+    }
+    outstanding.give(slot);
+    const client = this.#connections[connection] ?? null;
+    if (client === null || client.generation !== generation || (flags & ReplyFlag.NONE) !== 0) {
+      this.counters.add(Counter.repliesDropped);
+      return;
+    }
+    client.callEnded();
+    this.counters.add(Counter.repliesWritten);
+    client.writeReply(buffer, start, end, owned);
+  }
+
+  onSpace(link: WorkerLink): void {
+    const worker = this.#workers[link.worker];
+    if (worker === null || worker === undefined || worker.link !== link) return;
+    const waiting = worker.waiting;
+    worker.waiting = [];
+    for (let i = 0; i < waiting.length; i++) (waiting[i] as ClientConnection).onSpace();
+  }
+
+  onDrained(): void {
+    this.#flush();
+  }
+
+  // --- from the connections
+
+  noteActivity(): void {
+    this.clock.tick();
+    if (this.#flushAsked) return;
+    this.#flushAsked = true;
+    setImmediate(this.#flushLater);
+  }
+
+  markDirty(connection: ClientConnection): void {
+    if (connection.dirty) return;
+    connection.dirty = true;
+    if (this.#dirty.push(connection) >= MAX_DIRTY) this.#flushOutboxes();
+    if (!this.#flushAsked) this.noteActivity();
+  }
+
+  waitForSpace(connection: ClientConnection, link: WorkerLink): void {
+    (this.#workers[link.worker] as Worker).waiting.push(connection);
+  }
+
+  waitForSlot(connection: ClientConnection): void {
+    this.#waitingForSlot.push(connection);
+  }
+
+  note(text: string): void {
+    this.#host.note(text);
+  }
+
+  onClientClosed(connection: ClientConnection): void {
+    this.counters.add(Counter.clientsClosed);
+    this.#open--;
+    this.#connections[connection.id] = null;
+    this.#freeIds.push(connection.id);
+    const { link, identity } = connection;
+    if (link === null || identity === null) return;
+    link.closeClient(connection.id, connection.generation);
+    this.#leaveWorker(link.worker, identity.user);
+    this.noteActivity();
+  }
+
+  // --- stopping
+
+  /** No new connections, new calls are refused; `host.drained` follows when the last answer has left. */
+  drain(): void {
+    if (this.draining) return;
+    this.draining = true;
+    this.#server?.close();
+    this.#checkDrained();
+  }
+
+  close(): void {
+    this.#server?.close();
+    if (this.#sweep !== null) clearInterval(this.#sweep);
+    for (const connection of this.#connections) connection?.socket.destroy();
+    for (const worker of this.#workers) worker?.link.close();
+  }
+
+  readonly #flushLater = (): void => {
+    this.#flushAsked = false;
+    this.#flush();
+  };
+
+  /** End of the turn: bells for the workers, one write per client. */
+  #flush(): void {
+    for (let i = 0; i < this.#workers.length; i++) {
+      const worker = this.#workers[i];
+      if (worker !== null && worker !== undefined) worker.link.flush();
+    }
+    if (this.#dirty.length > 0) this.#flushOutboxes();
+    if (this.#waitingForSlot.length > 0 && this.outstanding.count < MAX_OUTSTANDING / 2) {
+      const waiting = this.#waitingForSlot;
+      this.#waitingForSlot = [];
+      for (let i = 0; i < waiting.length; i++) (waiting[i] as ClientConnection).onSpace();
+    }
+    if (this.draining) this.#checkDrained();
+  }
+
+  #flushOutboxes(): void {
+    const dirty = this.#dirty;
+    this.#dirty = this.#flushing;
+    this.#flushing = dirty;
+    for (let i = 0; i < dirty.length; i++) (dirty[i] as ClientConnection).flush();
+    dirty.length = 0;
+  }
+
+  #onConnection(status: number, handle: AcceptedHandle | undefined): void {
+    if (status !== 0 || handle === undefined) {
+      this.#pauseAccepting(status);
+      return;
+    }
+    const limit = this.settings.maxConnections > 0 ? Math.min(this.settings.maxConnections, MAX_CONNECTIONS) : MAX_CONNECTIONS;
+    if (this.#open >= limit || this.draining) {
+      this.counters.add(Counter.clientsRefused);
+      handle.close();
+      return;
+    }
+    this.counters.add(Counter.clientsAccepted);
+    this.clock.tick();
+    if (this.settings.tcpNoDelay) handle.setNoDelay(true);
+    handle.setKeepAlive(true, 0);
+    const id = this.#freeIds.length > 0 ? (this.#freeIds.pop() as number) : this.#connections.length;
+    this.#generation = (this.#generation + 1) & 0x7fffffff;
+    this.#open++;
+    this.#connections[id] = new ClientConnection(this, id, this.#generation, handle);
+  }
+
+  /** Out of descriptors, most likely: the connection stays in the backlog, and we look again soon. */
+  #pauseAccepting(status: number): void {
+    this.counters.add(Counter.clientsRefused);
+    this.note(`cannot accept a connection: error ${status}; is the limit of open files reached?`);
+    const handle = (this.#server as unknown as { _handle: AcceptingHandle | null })._handle;
+    handle?.unref?.();
+    setTimeout(() => handle?.ref?.(), ACCEPT_PAUSE_MS);
+  }
+
+  #replaceWorker(index: number, before: Worker): void {
+    const worker = this.#workers[index] as Worker;
+    for (const connection of this.#connections) {
+      if (connection === null || connection.link?.worker !== index) continue;
+      const identity = connection.identity as ClientIdentity;
+      connection.link = worker.link;
+      worker.connections++;
+      worker.users.set(identity.user, (worker.users.get(identity.user) ?? 0) + 1);
+      worker.link.openClient(connection.id, connection.generation, identity);
+    }
+    for (const connection of before.waiting) connection.onSpace();
+    this.noteActivity();
+  }
+
+  #leaveWorker(index: number, user: string): void {
+    const worker = this.#workers[index];
+    if (worker === null || worker === undefined) return;
+    worker.connections--;
+    const left = (worker.users.get(user) ?? 1) - 1;
+    if (left === 0) worker.users.delete(user);
+    else worker.users.set(user, left);
+  }
+
+  #checkDrained(): void {
+    if (this.#drainedSaid || this.outstanding.count > 0 || this.#dirty.length > 0) return;
+    for (const connection of this.stalled) connection.checkStalled();
+    if (this.stalled.size > 0) return;
+    this.#drainedSaid = true;
+    this.#host.drained();
+  }
+
+  #onSweep(): void {
+    const now = this.clock.tick();
+    for (const connection of this.stalled) connection.checkStalled();
+    if (this.draining) this.#checkDrained();
+    if (now - this.#lastIdleScanMs < this.settings.idleScanMs) return;
+    this.#lastIdleScanMs = now;
+    this.#closeIdle(now);
+  }
+
+  /** As a Java server: only with many connections, a few at a time, only those without a call. */
+  #closeIdle(now: number): void {
+    let left = this.settings.idleKillMax;
+    for (let id = 0; id < this.#connections.length && left > 0 && this.#open >= this.settings.idleThreshold; id++) {
+      const connection = this.#connections[id];
+      if (connection === null || connection === undefined || connection.inFlight > 0) continue;
+      if (connection.state === ClientState.CLOSED || now - connection.lastContactMs < this.settings.idleMs) continue;
+      connection.close('idle', Counter.idleClientsClosed);
+      left--;
+    }
+  }
+}
+
+interface AcceptedHandle {
+  close(): void;
+  setNoDelay(on: boolean): void;
+  setKeepAlive(on: boolean, delaySeconds: number): void;
+}
+
+interface AcceptingHandle {
+  onconnection: (status: number, accepted: AcceptedHandle | undefined) => void;
+  ref?(): void;
+  unref?(): void;
+}

@@ -1,0 +1,205 @@
+import { Configuration, configurationDirectory, type Override } from '../config/configuration.ts';
+import { isProtectionKey, protectionKeys, refuseUnprotected, type Unprotected } from '../config/fail-closed.ts';
+import { type Review, reviewConfiguration } from '../config/review.ts';
+import { readSettings, readStateStoreDirectory } from '../config/settings.ts';
+import { findLocalHosts, readTopology, requireNameservices } from '../config/topology.ts';
+import { createLog, type Log } from '../control/log.ts';
+import type { RunningRouter } from '../control/router-types.ts';
+import { type MountEntry, MountError } from '../mount/entry.ts';
+import { readMountOptions } from '../mount/spec.ts';
+import type { Settings, Topology } from '../shared/settings.ts';
+import { readMountTable } from '../state-store/file-driver.ts';
+import { CONFIG_FLAGS, readOverrides } from './config-flags.ts';
+import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
+
+/** What a router is started with: the flags of `start`. Paths are relative to the working directory. */
+export interface StartOptions {
+  /** Left out: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop; null: no files. */
+  readonly configDir?: string | null | undefined;
+  readonly mounts?: readonly string[] | undefined;
+  readonly mountsFile?: string | undefined;
+  /** host:port */
+  readonly rpc?: string | undefined;
+  readonly acceptors?: string | number | undefined;
+  readonly workers?: string | number | undefined;
+  readonly handoff?: string | undefined;
+  /** key=value each. */
+  readonly set?: readonly string[] | undefined;
+  /** Keys whose promise of protection need not be kept. */
+  readonly insecure?: readonly string[] | undefined;
+  /** Left out: one to stderr at switchyard.log.level. */
+  readonly log?: Log | undefined;
+}
+
+/** `switchyard start`: serves until a signal ends it or the router ends by itself. */
+export async function run(args: string[]): Promise<number> {
+  const {
+    'config-dir': configDir,
+    mount: mounts,
+    mounts: mountsFile,
+    ...others
+  } = parseFlags(args, {
+    ...CONFIG_FLAGS,
+    mount: { type: 'string', multiple: true },
+    mounts: { type: 'string' },
+    acceptors: { type: 'string' },
+    workers: { type: 'string' },
+    handoff: { type: 'string' },
+    insecure: { type: 'string', multiple: true },
+  });
+  const { router, log } = await launch({ ...others, configDir, mounts, mountsFile });
+  printLine(JSON.stringify({ ready: true, pid: process.pid, rpc: router.rpc }));
+  return await serve(router, log, process);
+}
+
+/** Starts a router in this process and resolves when it serves. Throws what `run` reports with exit code 2 for a wrong configuration. */
+export async function startFromOptions(options: StartOptions): Promise<RunningRouter> {
+  return (await launch(options)).router;
+}
+
+/** Where signals come from: the process. */
+interface SignalSource {
+  on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+  off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+}
+
+/**
+ * Waits for the end of a router: drains it at the first SIGTERM or SIGINT, gives up waiting at the second. Resolves with the exit code:
+ * 0 when everything in flight was answered, 1 when calls were cut, the router's own code when it ended without a signal.
+ */
+export async function serve(router: RunningRouter, log: Log, signals: SignalSource): Promise<number> {
+  const first = Promise.withResolvers<'drain'>();
+  const second = Promise.withResolvers<number>();
+  let asked = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (asked) {
+      log.warn({ signal }, 'ending at once');
+      second.resolve(ExitCode.FAILED);
+      return;
+    }
+    asked = true;
+    log.info({ signal }, 'draining: no new connections, calls in flight may finish');
+    first.resolve('drain');
+  };
+  signals.on('SIGTERM', onSignal);
+  signals.on('SIGINT', onSignal);
+  try {
+    const ended = await Promise.race([first.promise, router.closed]);
+    if (ended !== 'drain') return ended;
+    return await Promise.race([second.promise, drain(router, log)]);
+  } finally {
+    signals.off('SIGTERM', onSignal);
+    signals.off('SIGINT', onSignal);
+  }
+}
+
+async function drain(router: RunningRouter, log: Log): Promise<number> {
+  const { cut } = await router.drain();
+  if (cut === 0) {
+    log.info('drained');
+    return ExitCode.OK;
+  }
+  log.warn({ cut }, `${cut} calls were cut: they did not finish within switchyard.drain.timeout`);
+  return ExitCode.FAILED;
+}
+
+async function launch(options: StartOptions): Promise<{ router: RunningRouter; log: Log }> {
+  const insecure = options.insecure ?? [];
+  for (const key of insecure) {
+    if (!isProtectionKey(key)) throw new UsageError(`--insecure ${key}: not one of ${protectionKeys().join(', ')}`);
+  }
+  const overrides = [...readOverrides(options), ...readThreadFlags(options)];
+  const configuration = new Configuration({ directory: options.configDir ?? directoryByDefault(options), overrides });
+  const passed = refuseUnprotected(configuration, insecure);
+  const localHosts = await findLocalHosts(configuration);
+  const topology = requireNameservices(readTopology(configuration, localHosts), configuration);
+  const settings = readSettings(configuration, topology);
+  const log = options.log ?? (await createLog(settings.logLevel));
+  const given = readGivenMounts(options, settings, topology);
+  logReview(reviewConfiguration(configuration, localHosts), passed, log);
+  const entries = mergeMounts(given, readStoredMounts(configuration, settings, topology, log));
+  const { startRouter } = await import('../control/router.ts');
+  return { router: await startRouter({ settings, topology, entries, configuration, log }), log };
+}
+
+function directoryByDefault({ configDir }: StartOptions): string | null {
+  return configDir === null ? null : configurationDirectory();
+}
+
+function readThreadFlags({ acceptors, workers, handoff }: StartOptions): Override[] {
+  const flags = { acceptors, workers, handoff };
+  return Object.entries(flags).flatMap(([flag, value]) =>
+    value === undefined ? [] : [{ key: `switchyard.${flag}`, value: String(value), origin: `--${flag}` }],
+  );
+}
+
+function readGivenMounts(
+  { mounts = [], mountsFile }: StartOptions,
+  settings: Settings,
+  topology: Topology,
+): MountEntry[] {
+  const { routerUser, superGroup } = settings;
+  const entries = readMountOptions(mounts, mountsFile === undefined ? [] : [mountsFile], {
+    routerUser,
+    superGroup,
+    nowMs: Date.now(),
+  });
+  for (const entry of entries) {
+    const unknown = unknownNameservice(entry, topology);
+    if (unknown === null) continue;
+    const known = topology.nameservices.map(({ id }) => id).join(', ');
+    throw new MountError(
+      `mount '${entry.sourcePath}': no nameservice behind this router is called ${unknown}; there are ${known}`,
+    );
+  }
+  return entries;
+}
+
+/** Records that cannot be used are reported and left out: one bad record must not keep a router from starting. */
+function readStoredMounts(
+  configuration: Configuration,
+  settings: Settings,
+  topology: Topology,
+  log: Log,
+): MountEntry[] {
+  const directory = readStateStoreDirectory(configuration);
+  if (directory === null) return [];
+  const { entries, problems } = readMountTable(directory, settings);
+  for (const { file, reason } of problems) log.warn({ file }, `State Store: ${reason}`);
+  for (const entry of entries) {
+    const unknown = unknownNameservice(entry, topology);
+    if (unknown !== null) {
+      log.warn(
+        { mount: entry.sourcePath, nameservice: unknown },
+        'State Store: a mount leads to a nameservice that is not behind this router',
+      );
+    }
+  }
+  log.info({ directory, mounts: entries.length }, 'State Store read');
+  return entries;
+}
+
+/** Mounts of the command line, and the stored ones of other source paths. */
+function mergeMounts(given: readonly MountEntry[], stored: readonly MountEntry[]): MountEntry[] {
+  const paths = new Set(given.map(({ sourcePath }) => sourcePath));
+  return [...stored.filter(({ sourcePath }) => !paths.has(sourcePath)), ...given];
+}
+
+function unknownNameservice({ destinations }: MountEntry, { nameservices }: Topology): string | null {
+  return (
+    destinations.find(({ nameservice }) => !nameservices.some(({ id }) => id === nameservice))?.nameservice ?? null
+  );
+}
+
+function logReview({ findings, unsupported }: Review, passed: readonly Unprotected[], log: Log): void {
+  for (const { key, value, origin, remedy } of passed)
+    log.warn({ key, value, origin }, `running without this protection: ${remedy}`);
+  for (const { severity, place, key, message } of findings) {
+    const text = `${place}: ${key === '' ? '' : `${key}: `}${message}`;
+    if (severity === 'note') log.info(text);
+    else log.warn(text);
+  }
+  if (unsupported.length > 0) {
+    log.info({ keys: unsupported.map(({ name }) => name) }, 'keys without effect in this release, see check-config');
+  }
+}

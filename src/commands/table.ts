@@ -1,0 +1,80 @@
+/** Names of the commands; `main.ts` has the code of each, loaded only when it runs. */
+export type CommandName = 'start' | 'quickstart' | 'simulate' | 'check-config' | 'help' | 'version';
+
+/** What `help` says about a command. */
+export interface Command {
+  readonly name: CommandName;
+  readonly summary: string;
+  /** Everything after the first line of `help NAME`. */
+  readonly usage: string;
+}
+
+const CONFIG_FLAGS = `  --config-dir DIR       directory with core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml
+                         (default: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop)
+  --rpc HOST:PORT        address of the client port, 0 for any free port
+  --set KEY=VALUE        sets a configuration key, wins over all files; repeatable`;
+
+/** All commands, in the order in which `help` lists them. */
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'start',
+    summary: 'run a router',
+    usage: `switchyard start [flags]
+
+Reads Hadoop's configuration files, serves clients, and prints one line of JSON on stdout when it does:
+{"ready":true,"pid":…,"rpc":"host:port"}. Logs go to stderr. SIGTERM and SIGINT let calls in flight finish,
+up to switchyard.drain.timeout; a second signal ends it at once.
+
+${CONFIG_FLAGS}
+  --mount /SRC=NS:/DST   adds a mount point; repeatable
+  --mounts FILE          adds the mount points of a JSON file with all fields of the State Store's records
+  --acceptors N          threads for client connections (switchyard.acceptors)
+  --workers N            threads for NameNode connections (switchyard.workers)
+  --handoff ring|inline  how calls get from acceptors to workers (switchyard.handoff)
+  --insecure KEY         starts without the protection that KEY asks for and this release lacks; repeatable
+
+Exit codes: 0 drained, 1 failed or calls were cut, 2 wrong flags or configuration.`,
+  },
+  {
+    name: 'quickstart',
+    summary: 'run a router in front of two simulated nameservices, with a demonstration',
+    usage: `switchyard quickstart [flags]
+
+Starts two simulated nameservices, a router with three mount points in front of them, and a client that makes
+directories and files through it. Stays up until Ctrl-C.`,
+  },
+  {
+    name: 'simulate',
+    summary: 'run simulated NameNodes only',
+    usage: `switchyard simulate [flags]
+
+Runs NameNodes that keep their namespace in memory and speak the real protocol.`,
+  },
+  {
+    name: 'check-config',
+    summary: 'show what a router would read from a configuration directory, and what looks wrong',
+    usage: `switchyard check-config [flags]
+
+Prints every key that has a value with the place that sets it, then what this release does not support yet,
+then what looks wrong. Starts nothing.
+
+${CONFIG_FLAGS}
+  --json                 prints one JSON object instead
+
+Exit codes: 0 nothing looks wrong, 1 something does, 2 wrong flags.`,
+  },
+  {
+    name: 'help',
+    summary: 'show this list, a command, or a page of the manual',
+    usage: `switchyard help [COMMAND|TOPIC]`,
+  },
+  {
+    name: 'version',
+    summary: 'show the version',
+    usage: `switchyard version`,
+  },
+];
+
+export function findCommand(name: string): Command | null {
+  return COMMANDS.find((command) => command.name === name) ?? null;
+}

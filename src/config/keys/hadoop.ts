@@ -1,0 +1,73 @@
+import { type Key, keysOf } from '../key.ts';
+
+/** Keys of hadoop-common: security, groups, caller context, HTTP, ZooKeeper. Columns: key.ts. */
+// biome-ignore format: a table, one key a line
+export const HADOOP_KEYS: readonly Key[] = [
+  ...keysOf('zookeeper', 'core-default', [
+    { name: 'hadoop.zk.address', type: 'list', default: '', status: 'later', meaning: 'ZooKeeper ensemble of the ZK driver; missing = driver does not start' },
+    { name: 'hadoop.zk.num-retries', type: 'int', default: '1000', status: 'later', meaning: 'Curator retry count' },
+    { name: 'hadoop.zk.retry-interval-ms', type: 'int', default: '1000', status: 'later', unit: 'ms', meaning: 'Pause between those retries' },
+    { name: 'hadoop.zk.timeout-ms', type: 'int', default: '10000', status: 'later', unit: 'ms', meaning: 'Session timeout' },
+    { name: 'hadoop.zk.acl', type: 'list', default: 'world:anyone:rwcda', status: 'later', meaning: 'ACL of the parent znodes only (record znodes get the open ACL)' },
+    { name: 'hadoop.zk.auth', type: 'list', default: '', status: 'later', secret: true, meaning: 'Credentials added to the session' },
+    { name: 'hadoop.zk.server.principal', type: 'string', default: '', status: 'later', meaning: 'SASL name of the ZK server' },
+    { name: 'hadoop.zk.kerberos.principal', type: 'string', default: '', status: 'later', meaning: 'JAAS principal (with keytab)' },
+    { name: 'hadoop.zk.kerberos.keytab', type: 'string', default: '', status: 'later', meaning: 'JAAS keytab' },
+    { name: 'hadoop.zk.ssl.enabled', type: 'bool', default: '', status: 'later', protects: { harmless: ['false'], remedy: 'TLS towards ZooKeeper is not built yet: set it to false' }, meaning: 'TLS towards ZooKeeper' },
+  ]),
+  ...keysOf('security', 'core-default', [
+    { name: 'hadoop.security.authentication', type: 'enum', default: 'simple', status: 'later', allowed: ['simple', 'kerberos'], protects: { harmless: ['simple'], remedy: 'Kerberos is not built yet: set it to simple' }, meaning: 'Authentication' },
+    { name: 'hadoop.security.authorization', type: 'bool', default: 'false', status: 'later', protects: { harmless: ['false'], remedy: 'service-level authorization (hadoop-policy.xml) is not built yet: set it to false' }, meaning: 'Service-level ACLs (policy file hadoop-policy.xml)' },
+    { name: 'hadoop.rpc.protection', type: 'list', default: 'authentication', status: 'later', allowed: ['authentication', 'integrity', 'privacy'], protects: { harmless: ['authentication'], remedy: 'integrity and privacy of RPC are not built yet: set it to authentication' }, meaning: 'SASL QOP list' },
+    { name: 'hadoop.security.auth_to_local', type: 'string', default: '', status: 'later', meaning: 'Principal mapping' },
+    { name: 'hadoop.security.auth_to_local.mechanism', type: 'enum', default: 'hadoop', status: 'later', allowed: ['hadoop', 'MIT'], meaning: 'Rule dialect' },
+    { name: 'hadoop.security.group.mapping', type: 'class', default: 'org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback', status: 'later', protects: { harmless: ['org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback', 'org.apache.hadoop.security.JniBasedUnixGroupsMapping', 'org.apache.hadoop.security.ShellBasedUnixGroupsMapping'], remedy: 'groups come from the operating system only: set a Unix groups mapping, or see that the operating system knows the same groups' }, meaning: 'Group lookup (admin and superuser checks)' },
+    { name: 'hadoop.user.group.static.mapping.overrides', type: 'string', default: 'dr.who=;', status: 'used', meaning: 'Fixed groups' },
+    { name: 'hadoop.security.groups.cache.secs', type: 'long', default: '300', status: 'used', unit: 's', meaning: 'Group cache' },
+    { name: 'hadoop.security.groups.negative-cache.secs', type: 'long', default: '30', status: 'used', unit: 's', meaning: 'Negative group cache' },
+    { name: 'hadoop.security.impersonation.provider.class', type: 'class', default: '', status: 'later', protects: { harmless: ['org.apache.hadoop.security.authorize.DefaultImpersonationProvider'], remedy: 'only the rules of hadoop.proxyuser.* are checked: remove it' }, meaning: 'Proxy-user check' },
+    { name: 'hadoop.security.token.service.use_ip', type: 'bool', default: 'true', status: 'understood', meaning: 'Token service is IP:port or host:port' },
+    { name: 'hadoop.security.service.user.name.key', type: 'string', default: '', status: 'later', meaning: 'Server principal override for a client' },
+    { name: 'hadoop.security.dns.interface', type: 'string', default: '', status: 'later', meaning: 'Host name source' },
+    { name: 'hadoop.security.dns.nameserver', type: 'string', default: '', status: 'later', meaning: 'Host name source' },
+    { name: 'hadoop.security.saslproperties.resolver.class', type: 'class', default: '', status: 'later', protects: { harmless: ['org.apache.hadoop.security.SaslPropertiesResolver'], remedy: 'integrity and privacy of RPC are not built yet: remove it' }, meaning: 'Chooses the protection of RPC by port or by client' },
+  ]),
+  ...keysOf('security', 'code', [
+    { name: 'hadoop.proxyuser.<user>.users', type: 'list', default: '', status: 'used', meaning: 'Users that this user may act for, or *' },
+    { name: 'hadoop.proxyuser.<user>.groups', type: 'list', default: '', status: 'used', meaning: 'Groups whose members this user may act for, or *' },
+    { name: 'hadoop.proxyuser.<user>.hosts', type: 'list', default: '', status: 'used', meaning: 'Addresses, networks and host names from which it may do so, or *' },
+  ]),
+  ...keysOf('service-acl', 'code', [
+    { name: 'security.router.admin.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call RouterAdminProtocol' },
+    { name: 'security.client.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call ClientProtocol' },
+    { name: 'security.namenode.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call NamenodeProtocol' },
+    { name: 'security.refresh.user.mappings.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call RefreshUserMappingsProtocol' },
+    { name: 'security.get.user.mappings.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call GetUserMappingsProtocol' },
+    { name: 'security.refresh.callqueue.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call RefreshCallQueueProtocol' },
+    { name: 'security.refresh.generic.protocol.acl', type: 'string', default: '*', status: 'later', meaning: 'Who may call GenericRefreshProtocol' },
+    { name: 'security.service.authorization.default.acl', type: 'string', default: '*', status: 'later', meaning: 'Used for a protocol without its own ACL' },
+  ]),
+  ...keysOf('rpc', 'core-default', [
+    { name: 'hadoop.caller.context.enabled', type: 'bool', default: 'false', status: 'understood', meaning: 'Accept and forward caller contexts; this router always does' },
+    { name: 'hadoop.caller.context.separator', type: 'string', default: ',', status: 'used', meaning: 'Separator in the context' },
+    { name: 'hadoop.caller.context.max.size', type: 'int', default: '128', status: 'later', unit: 'bytes', meaning: 'Cut length' },
+    { name: 'hadoop.caller.context.signature.max.size', type: 'int', default: '40', status: 'later', unit: 'bytes', meaning: 'Signature limit' },
+  ]),
+  ...keysOf('http', 'core-default', [
+    { name: 'hadoop.http.authentication.type', type: 'string', default: 'simple', status: 'later', protects: { harmless: ['simple'], remedy: 'HTTP authentication is not built yet: set it to simple' }, meaning: 'HTTP auth' },
+    { name: 'hadoop.http.authentication.simple.anonymous.allowed', type: 'bool', default: 'true', status: 'later', protects: { harmless: ['true'], remedy: 'HTTP authentication is not built yet: set it to true' }, meaning: 'Anonymous HTTP' },
+    { name: 'hadoop.http.filter.initializers', type: 'list', default: 'org.apache.hadoop.http.lib.StaticUserWebFilter', status: 'later', protects: { harmless: ['org.apache.hadoop.http.lib.StaticUserWebFilter', 'org.apache.hadoop.security.HttpCrossOriginFilterInitializer'], remedy: 'HTTP filters are not built yet: leave only org.apache.hadoop.http.lib.StaticUserWebFilter' }, meaning: 'HTTP filters' },
+    { name: 'hadoop.http.staticuser.user', type: 'string', default: 'dr.who', status: 'later', meaning: 'User of unauthenticated HTTP (WebHDFS and fsck)' },
+    { name: 'hadoop.http.idle_timeout.ms', type: 'int', default: '60000', status: 'later', unit: 'ms', meaning: 'HTTP idle' },
+    { name: 'hadoop.http.logs.enabled', type: 'bool', default: 'true', status: 'later', meaning: '/logs context' },
+    { name: 'hadoop.http.cross-origin.enabled', type: 'bool', default: 'false', status: 'later', meaning: 'CORS filter' },
+    { name: 'hadoop.http.jmx.nan-filter.enabled', type: 'bool', default: 'false', status: 'later', meaning: 'NaN becomes 0.0 in /jmx' },
+    { name: 'hadoop.http.metrics.enabled', type: 'bool', default: 'true', status: 'later', meaning: 'HttpServer2-<port> bean' },
+    { name: 'hadoop.prometheus.endpoint.enabled', type: 'bool', default: 'false', status: 'later', meaning: '/prom' },
+    { name: 'hadoop.security.instrumentation.requires.admin', type: 'bool', default: 'false', status: 'later', protects: { harmless: ['false'], remedy: 'access rules for HTTP pages are not built yet: set it to false' }, meaning: '/jmx, /conf, /stacks, /logLevel, /prom need an admin' },
+    { name: 'hadoop.ssl.require.client.cert', type: 'bool', default: 'false', status: 'later', protects: { harmless: ['false'], remedy: 'HTTPS is not built yet: set it to false' }, meaning: 'HTTPS asks clients for a certificate' },
+  ]),
+  ...keysOf('metrics', 'core-default', [
+    { name: 'hadoop.metrics.jvm.use-thread-mxbean', type: 'bool', default: 'false', status: 'ignored', meaning: 'Thread source of JvmMetrics' },
+  ]),
+];

@@ -1,0 +1,26 @@
+import type { Configuration } from '../config/configuration.ts';
+import { Groups, readGroupOptions } from '../config/groups.ts';
+import { mayImpersonate, needsGroups, type ProxyUserRules, readProxyUsers, resolveHostNames } from '../config/proxy-users.ts';
+import type { ClientIdentity } from '../handoff/link.ts';
+
+/** Decides whether a real user may act for the effective one (`hadoop.proxyuser.*`); asked by acceptors for such connections only. */
+export class Impersonation {
+  readonly #rules: Promise<ProxyUserRules>;
+  readonly #groups: Groups;
+
+  constructor(configuration: Configuration) {
+    this.#rules = resolveHostNames(readProxyUsers(configuration));
+    this.#groups = new Groups(readGroupOptions(configuration));
+  }
+
+  /** Null when allowed, else the message of Java's AuthorizationException. */
+  async refusalOf({ user, realUser, address }: ClientIdentity): Promise<string | null> {
+    try {
+      const rules = await this.#rules;
+      const groups = needsGroups(rules, realUser, user) ? await this.#groups.groupsOf(user) : [];
+      return mayImpersonate(rules, realUser, user, groups, address);
+    } catch (error) {
+      return `User: ${realUser} is not allowed to impersonate ${user}: its groups could not be looked up (${error instanceof Error ? error.message : String(error)})`;
+    }
+  }
+}

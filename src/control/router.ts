@@ -1,0 +1,247 @@
+import { makeRingPlumbing } from '../handoff/ring-end.ts';
+import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
+import { createCounters, readCounters } from '../shared/counters.ts';
+import { allocateEpochWords } from '../shared/epochs.ts';
+import type { FromThread } from '../threads/messages.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { Impersonation } from './impersonation.ts';
+import type { Log } from './log.ts';
+import { MountPublisher } from './mount-publisher.ts';
+import type { RouterOptions, RunningRouter } from './router-types.ts';
+import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
+
+/** Size of each ring between an acceptor and a worker. */
+const RING_BYTES = 4 * 1024 * 1024;
+/** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
+const FIRST_HEARTBEATS_MS = 300;
+/** Longest wait for threads to end after everything was said. */
+const STOP_MS = 5000;
+
+/** Starts the threads of a router and resolves when it serves clients. Rejects when it cannot listen or the mount table cannot be built. */
+export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
+  const router = new Router(options);
+  try {
+    await router.start();
+  } catch (error) {
+    await router.stop();
+    throw error;
+  }
+  return router;
+}
+
+/** The main thread's side of a router: supervises acceptors and workers, and decides what they ask. */
+class Router implements RunningRouter, ThreadEvents {
+  rpc = '';
+  readonly closed: Promise<number>;
+  readonly #options: RouterOptions;
+  readonly #log: Log;
+  readonly #block: ControlBlock;
+  readonly #share: ThreadShare;
+  readonly #acceptors: ThreadPool;
+  /** None with the inline hand-off, where every acceptor thread is a worker too. */
+  readonly #workers: ThreadPool | null;
+  readonly #publisher: MountPublisher;
+  readonly #heartbeats: Heartbeats;
+  readonly #impersonation: Impersonation;
+  readonly #closed = Promise.withResolvers<number>();
+  readonly #listening = Promise.withResolvers<number>();
+  #port = 0;
+  #listeners = 0;
+  #serving = false;
+  #drain: Promise<{ cut: number }> | null = null;
+  readonly #drained = new Set<RouterThread>();
+  #onDrained: () => void = () => {};
+  readonly #cuts = new Map<RouterThread, number>();
+  #stop: Promise<void> | null = null;
+
+  constructor(options: RouterOptions) {
+    const { settings, topology, configuration, log } = options;
+    this.#options = options;
+    this.#log = log;
+    this.closed = this.#closed.promise;
+    const nameservices = topology.nameservices.length;
+    const inline = settings.handoff === 'inline';
+    const threads = settings.acceptors + (inline ? 0 : settings.workers);
+    const control = createControlBlock(nameservices);
+    this.#block = new ControlBlock(control, nameservices);
+    this.#share = { settings, topology, control, counters: createCounters(threads), epochs: allocateEpochWords(threads) };
+    this.#publisher = new MountPublisher(
+      this.#share.epochs,
+      topology.nameservices.map(({ id }) => id),
+    );
+    const epoch = (): number => this.#publisher.epoch;
+    this.#acceptors = new ThreadPool(inline ? 'inline' : 'acceptor', settings.acceptors, 0, this.#share, this, log, epoch);
+    this.#workers = inline ? null : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
+    this.#heartbeats = new Heartbeats(
+      settings,
+      topology,
+      this.#block,
+      log,
+      configuration.readDurationMs('dfs.federation.router.heartbeat.interval'),
+      (pool, nameservice) => this.#tellEngines((thread) => thread.tell({ kind: 'block-pools', pools: [[pool, nameservice]] })),
+    );
+    this.#impersonation = new Impersonation(configuration);
+  }
+
+  async start(): Promise<void> {
+    const { entries, settings } = this.#options;
+    await Promise.all([
+      this.#publisher.build(entries),
+      Promise.race([this.#heartbeats.start(), new Promise((resolve) => setTimeout(resolve, FIRST_HEARTBEATS_MS))]),
+      this.#startThreads(),
+    ]);
+    for (const thread of this.#engines()) this.#prepareEngine(thread);
+    this.#serving = true;
+    for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
+    this.#acceptors.threads[0]?.tell({ kind: 'listen', port: settings.rpcPort });
+    await this.#listening.promise;
+    this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${this.#port}`;
+    this.#log.info({ rpc: this.rpc, mounts: entries.length, handoff: settings.handoff, acceptors: settings.acceptors, workers: settings.workers }, 'serving');
+  }
+
+  drain(): Promise<{ cut: number }> {
+    this.#drain ??= this.#runDrain();
+    return this.#drain;
+  }
+
+  stop(): Promise<void> {
+    this.#stop ??= this.#runStop();
+    return this.#stop;
+  }
+
+  // --- events of the threads
+
+  onReady(thread: RouterThread): void {
+    if (!this.#serving) {
+      this.#onStarted();
+      return;
+    }
+    // It takes the place of one that died.
+    if (thread.kind !== 'acceptor') this.#prepareEngine(thread);
+    if (thread.kind === 'worker') for (const acceptor of this.#acceptors.threads) this.#connect(acceptor, thread);
+    else this.#revive(thread);
+  }
+
+  onDeath(thread: RouterThread): void {
+    const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
+    for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
+  }
+
+  onHopeless(thread: RouterThread): void {
+    this.#log.fatal({ thread: `${thread.kind} ${thread.index}` }, 'a thread dies again and again: the router ends');
+    void this.stop().then(() => this.#closed.resolve(1));
+  }
+
+  onMessage(thread: RouterThread, message: FromThread): void {
+    switch (message.kind) {
+      case 'listening':
+        this.#onListening(message.port);
+        break;
+      case 'listen-failed':
+        this.#listening.reject(new Error(`cannot listen on ${this.#options.settings.rpcHost}:${this.#options.settings.rpcPort}: ${message.message}`));
+        break;
+      case 'authorize': {
+        const { connection, generation, identity } = message;
+        void this.#impersonation
+          .refusalOf(identity)
+          .then((refusal) => thread.tell({ kind: 'authorized', connection, generation, refusal }));
+        break;
+      }
+      case 'note':
+        this.#log.warn({ thread: `${thread.kind} ${thread.index}` }, message.text);
+        break;
+      case 'drained':
+        this.#drained.add(thread);
+        if (this.#drained.size === this.#acceptors.threads.length) this.#onDrained();
+        break;
+      case 'stopped':
+        this.#cuts.set(thread, message.cut);
+        break;
+      default:
+        break;
+    }
+  }
+
+  // --- start
+
+  #onStarted: () => void = () => {};
+
+  #startThreads(): Promise<void> {
+    const pools = this.#workers === null ? [this.#acceptors] : [this.#acceptors, this.#workers];
+    const started = Promise.withResolvers<void>();
+    this.#onStarted = () => {
+      if (pools.every((pool) => pool.threads.every((thread) => thread.ready))) started.resolve();
+    };
+    for (const pool of pools) pool.start();
+    return started.promise;
+  }
+
+  #onListening(port: number): void {
+    this.#port = port;
+    this.#listeners++;
+    if (this.#listeners === 1) {
+      // The others share the port that the first one got.
+      for (const acceptor of this.#acceptors.threads.slice(1)) acceptor.tell({ kind: 'listen', port });
+    }
+    if (this.#listeners === this.#acceptors.threads.length) this.#listening.resolve(port);
+  }
+
+  #engines(): readonly RouterThread[] {
+    return (this.#workers ?? this.#acceptors).threads;
+  }
+
+  #tellEngines(tell: (thread: RouterThread) => void): void {
+    for (const thread of this.#engines()) tell(thread);
+  }
+
+  #prepareEngine(thread: RouterThread): void {
+    const buffer = this.#publisher.buffer;
+    if (buffer !== null) thread.tell({ kind: 'snapshot', buffer });
+    thread.tell({ kind: 'block-pools', pools: this.#heartbeats.blockPools });
+  }
+
+  #connectAcceptor(acceptor: RouterThread): void {
+    for (const worker of this.#workers?.threads ?? []) if (worker.ready) this.#connect(acceptor, worker);
+  }
+
+  #connect(acceptor: RouterThread, worker: RouterThread): void {
+    if (!acceptor.ready || !worker.ready) return;
+    const { acceptorEnd, workerEnd } = makeRingPlumbing(RING_BYTES);
+    worker.tell({ kind: 'link', peer: acceptor.index, plumbing: workerEnd }, [workerEnd.port]);
+    acceptor.tell({ kind: 'link', peer: worker.index, plumbing: acceptorEnd }, [acceptorEnd.port]);
+  }
+
+  #revive(acceptor: RouterThread): void {
+    this.#connectAcceptor(acceptor);
+    acceptor.tell(this.#drain === null ? { kind: 'listen', port: this.#port } : { kind: 'drain' });
+  }
+
+  // --- end
+
+  async #runDrain(): Promise<{ cut: number }> {
+    const { drainMs } = this.#options.settings;
+    this.#block.setDraining();
+    const drained = Promise.withResolvers<void>();
+    this.#onDrained = drained.resolve;
+    for (const acceptor of this.#acceptors.threads) acceptor.tell({ kind: 'drain' });
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([
+      drained.promise,
+      new Promise((resolve) => {
+        timer = setTimeout(resolve, drainMs);
+      }),
+    ]);
+    clearTimeout(timer);
+    await this.stop();
+    const cut = [...this.#cuts.values()].reduce((sum, each) => sum + each, 0);
+    this.#closed.resolve(cut === 0 ? 0 : 1);
+    return { cut };
+  }
+
+  async #runStop(): Promise<void> {
+    this.#heartbeats.stop();
+    this.#log.debug(readCounters(this.#share.counters), 'counters at the end');
+    const ended = Promise.all([this.#acceptors.stop(), this.#workers?.stop(), this.#publisher.close()]);
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, STOP_MS).unref())]);
+  }
+}

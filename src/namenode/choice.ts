@@ -1,0 +1,37 @@
+import type { Call } from '../call/call.ts';
+import { type ControlBlock, NameNodeState } from '../shared/control-block.ts';
+import type { NameNode } from './namenode.ts';
+
+/** The lower the earlier a NameNode is asked when no active one is known. */
+const RANK: Readonly<Record<number, number>> = {
+  [NameNodeState.ACTIVE]: 0,
+  [NameNodeState.UNKNOWN]: 1,
+  [NameNodeState.STANDBY]: 2,
+  [NameNodeState.UNAVAILABLE]: 3,
+  [NameNodeState.OBSERVER]: 4,
+};
+const SHUNNED = 10;
+
+/**
+ * The NameNode to ask next: the one known as active, then those that may have become it, each once a round; null at the end of the round.
+ * Observers come last: what they answer without a state id may be stale.
+ */
+export function chooseNameNode(call: Call, namenodes: readonly NameNode[], block: ControlBlock, nowMs: number): NameNode | null {
+  const active = block.activeOf(call.nameservice);
+  if (active >= 0 && (call.tried & (1 << active)) === 0) {
+    const namenode = namenodes[active] as NameNode;
+    if (!namenode.isShunned(nowMs)) return namenode;
+  }
+  let best: NameNode | null = null;
+  let bestRank = 100;
+  for (let i = 0; i < namenodes.length; i++) {
+    if ((call.tried & (1 << i)) !== 0) continue;
+    const namenode = namenodes[i] as NameNode;
+    const rank = (RANK[block.stateOf(call.nameservice, i)] as number) + (namenode.isShunned(nowMs) ? SHUNNED : 0);
+    if (rank < bestRank) {
+      best = namenode;
+      bestRank = rank;
+    }
+  }
+  return best;
+}

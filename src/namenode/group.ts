@@ -1,0 +1,225 @@
+import { type Call, CallQueue, Place } from '../call/call.ts';
+import { Counter } from '../shared/counters.ts';
+import type { ReplyScan } from '../wire/reply-scan.ts';
+import { ConnectionState, NameNodeConnection } from './connection.ts';
+import type { NameNode } from './namenode.ts';
+import type { NameNodePool } from './pool.ts';
+import type { User } from './user.ts';
+
+/** A connection with this many calls in flight is reason enough to open another, up to `connectionsPerUser`. */
+const GROW_AT_IN_FLIGHT = 16;
+
+/**
+ * The connections of one user to one NameNode for one protocol, and the calls that wait for one.
+ *
+ * A turn's calls go to one connection (`current`), so that they leave in one write; the next turn picks the least loaded again.
+ * Suspects (calls whose connection was lost under them for no known reason) go alone, on a connection that serves nothing else.
+ */
+export class ConnectionGroup {
+  readonly pool: NameNodePool;
+  readonly user: User;
+  readonly namenode: NameNode;
+  readonly protocol: string;
+  readonly waiting = new CallQueue();
+  readonly suspects = new CallQueue();
+  /** Open shared connections. */
+  readonly #open: NameNodeConnection[] = [];
+  #opening = 0;
+  /** It stands in the NameNode's queue for opening. */
+  #openPending = false;
+  #lone: NameNodeConnection | null = null;
+  #pumpAsked = false;
+  current: NameNodeConnection | null = null;
+
+  constructor(pool: NameNodePool, user: User, namenode: NameNode, protocol: string) {
+    this.pool = pool;
+    this.user = user;
+    this.namenode = namenode;
+    this.protocol = protocol;
+  }
+
+  get idle(): boolean {
+    return this.#open.length === 0 && this.#opening === 0 && this.#lone === null && !this.#openPending;
+  }
+
+  /** Takes the call: writes it, or keeps it until a connection can. */
+  send(call: Call): void {
+    if (call.suspect) {
+      call.place = Place.SUSPECT;
+      this.suspects.push(call);
+      this.#serveSuspects();
+      return;
+    }
+    let connection = this.current;
+    if (connection === null || !connection.canTake()) {
+      connection = this.#pick();
+      this.current = connection;
+    }
+    if (connection === null) {
+      call.place = Place.WAITING;
+      this.waiting.push(call);
+      this.#grow();
+      return;
+    }
+    connection.writeCall(call);
+    if (connection.inFlight >= GROW_AT_IN_FLIGHT) this.#grow();
+  }
+
+  /** Writes what waits, as far as connections take it. */
+  pump(): void {
+    while (this.waiting.length > 0) {
+      const connection = this.#pick();
+      if (connection === null) return;
+      const call = this.waiting.shift();
+      if (call !== null) connection.writeCall(call);
+    }
+  }
+
+  /** As `pump`, once at the end of this turn. */
+  pumpSoon(): void {
+    if (this.#pumpAsked) return;
+    this.#pumpAsked = true;
+    this.pool.pumpAtFlush(this);
+  }
+
+  pumpNow(): void {
+    this.#pumpAsked = false;
+    this.pump();
+  }
+
+  /** A waiting call leaves unanswered by this group (its client is gone). */
+  withdraw(call: Call): void {
+    if (call.place === Place.SUSPECT) this.suspects.remove(call);
+    else this.waiting.remove(call);
+    call.place = Place.RESOLVING;
+  }
+
+  onOpened(connection: NameNodeConnection): void {
+    this.namenode.openingEnded();
+    if (connection.lone) {
+      this.#serveSuspects();
+      return;
+    }
+    this.#opening--;
+    this.#open.push(connection);
+    this.pump();
+  }
+
+  /** TCP never came up: nothing was sent, so all that wait may go elsewhere. */
+  onConnectFailed(connection: NameNodeConnection, why: string): void {
+    this.#forget(connection);
+    this.namenode.openingEnded();
+    if (connection.lone) this.#failQueue(this.suspects, why);
+    if (!connection.lone) this.#opening--;
+    // As long as another connection is open or opening they wait for that one.
+    if (this.#open.length === 0 && this.#opening === 0) this.#failQueue(this.waiting, why);
+  }
+
+  /** An open connection is gone. `explained`: the NameNode said why (FATAL), or we closed it ourselves. */
+  onLost(connection: NameNodeConnection, explained: boolean, why: string): void {
+    this.#forget(connection);
+    const calls = connection.takeAll();
+    const alone = connection.lone || calls.length === 1;
+    for (const call of calls) this.pool.owner.onLost(call, explained, connection.lone, alone, why);
+    if (this.waiting.length > 0) this.#grow();
+    if (this.suspects.length > 0) this.#serveSuspects();
+  }
+
+  /** The NameNode refused the connection itself (authorization, version): that answer is for every call on it. */
+  onRefused(connection: NameNodeConnection, scan: ReplyScan, buffer: Buffer): void {
+    const answer = this.pool.owner.errorOf(scan, buffer);
+    const calls = connection.takeAll();
+    for (let call = this.waiting.shift(); call !== null; call = this.waiting.shift()) {
+      call.place = Place.RESOLVING;
+      calls.push(call);
+    }
+    for (const call of calls) this.pool.owner.onRefused(call, answer.className, answer.message);
+  }
+
+  onLoneFree(connection: NameNodeConnection): void {
+    connection.lastUseMs = this.pool.clock.nowMs;
+    if (this.suspects.length > 0) this.pumpSuspectsSoon();
+  }
+
+  openQueued(): void {
+    this.#openPending = false;
+    // Its slot may not be needed any more: pass it on.
+    const lone = this.suspects.length > 0 && this.#lone === null;
+    const shared = this.waiting.length > 0 && this.#opening === 0;
+    if (!lone && !shared) return;
+    if (this.namenode.mayOpen(this)) this.#openOne(lone);
+    else this.#openPending = true;
+  }
+
+  /** Closes connections without calls that have not been used since `beforeMs`. */
+  closeIdle(beforeMs: number): void {
+    for (const connection of this.#open) {
+      if (connection.inFlight === 0 && connection.lastUseMs < beforeMs) connection.destroy('idle');
+    }
+    const lone = this.#lone;
+    if (lone !== null && lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs) lone.destroy('idle');
+  }
+
+  pumpSuspectsSoon(): void {
+    this.pool.defer(this.#serveSuspectsBound);
+  }
+
+  readonly #serveSuspectsBound = (): void => this.#serveSuspects();
+
+  #serveSuspects(): void {
+    const lone = this.#lone;
+    if (lone === null) {
+      if (this.suspects.length > 0 && !this.#openPending) {
+        if (this.namenode.mayOpen(this)) this.#openOne(true);
+        else this.#openPending = true;
+      }
+      return;
+    }
+    if (lone.inFlight > 0 || !lone.canTake()) return;
+    const call = this.suspects.shift();
+    if (call === null) return;
+    this.pool.counters.add(Counter.suspectsSent);
+    lone.writeCall(call);
+  }
+
+  #pick(): NameNodeConnection | null {
+    let best: NameNodeConnection | null = null;
+    for (let i = 0; i < this.#open.length; i++) {
+      const connection = this.#open[i] as NameNodeConnection;
+      if (connection.canTake() && (best === null || connection.inFlight < best.inFlight)) best = connection;
+    }
+    return best;
+  }
+
+  #grow(): void {
+    // One opening at a time: a burst is not a reason for a storm of connections.
+    if (this.#opening > 0 || this.#openPending) return;
+    if (this.#open.length >= this.pool.settings.connectionsPerUser) return;
+    if (this.namenode.mayOpen(this)) this.#openOne(false);
+    else this.#openPending = true;
+  }
+
+  #openOne(lone: boolean): void {
+    const connection = new NameNodeConnection(this, lone);
+    this.namenode.connections.add(connection);
+    if (lone) this.#lone = connection;
+    else this.#opening++;
+  }
+
+  #forget(connection: NameNodeConnection): void {
+    this.namenode.connections.delete(connection);
+    if (this.#lone === connection) this.#lone = null;
+    const at = this.#open.indexOf(connection);
+    if (at >= 0) this.#open.splice(at, 1);
+  }
+
+  #failQueue(queue: CallQueue, why: string): void {
+    // Only those that wait now: a call that comes back to this group meanwhile must not be failed again in this loop.
+    for (let left = queue.length; left > 0; left--) {
+      const call = queue.shift();
+      if (call === null) return;
+      call.place = Place.RESOLVING;
+      this.pool.owner.onConnectFailed(call, why);
+    }
+  }
+}

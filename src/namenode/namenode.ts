@@ -1,0 +1,81 @@
+import type { NameNodeConnection } from './connection.ts';
+import type { ConnectionGroup } from './group.ts';
+
+/** Connections to one NameNode that may be opening at the same time, so that a failover is no connection storm. */
+export const MAX_OPENING = 8;
+/** After it was found hung a NameNode is asked last for this long. */
+const SHUN_MS = 30_000;
+
+/** One NameNode as a worker sees it. */
+export class NameNode {
+  /** Number over all nameservices, the order of the topology. */
+  readonly number: number;
+  readonly nameservice: number;
+  /** Index within its nameservice. */
+  readonly index: number;
+  readonly host: string;
+  readonly port: number;
+  /** All connections of all users, opening ones included. */
+  readonly connections = new Set<NameNodeConnection>();
+  /** Time of the last byte from it, and since when calls have been waiting on it without a break (0: none). */
+  lastByteMs = 0;
+  busySinceMs = 0;
+  probing = false;
+  #inFlight = 0;
+  #shunUntilMs = 0;
+  #opening = 0;
+  readonly #openQueue: ConnectionGroup[] = [];
+
+  constructor(number: number, nameservice: number, index: number, host: string, port: number) {
+    this.number = number;
+    this.nameservice = nameservice;
+    this.index = index;
+    this.host = host;
+    this.port = port;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get address(): string {
+    return `${this.host}:${this.port}`;
+  }
+
+  started(nowMs: number): void {
+    if (this.#inFlight++ === 0) this.busySinceMs = nowMs;
+  }
+
+  ended(): void {
+    this.#inFlight--;
+  }
+
+  shun(nowMs: number): void {
+    this.#shunUntilMs = nowMs + SHUN_MS;
+  }
+
+  unshun(): void {
+    this.#shunUntilMs = 0;
+  }
+
+  isShunned(nowMs: number): boolean {
+    return nowMs < this.#shunUntilMs;
+  }
+
+  /** True: the group may open a connection now. False: it is called back (`group.openQueued`) when its turn has come. */
+  mayOpen(group: ConnectionGroup): boolean {
+    if (this.#opening < MAX_OPENING) {
+      this.#opening++;
+      return true;
+    }
+    // Bounded by the number of groups: each queues itself at most once (group.openPending).
+    this.#openQueue.push(group);
+    return false;
+  }
+
+  openingEnded(): void {
+    this.#opening--;
+    const next = this.#openQueue.shift();
+    if (next !== undefined) next.openQueued();
+  }
+}

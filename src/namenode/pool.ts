@@ -1,0 +1,244 @@
+import { randomBytes } from 'node:crypto';
+import type { Call } from '../call/call.ts';
+import { PROTOCOLS } from '../call/methods.ts';
+import type { SharedBudget } from '../shared/byte-budget.ts';
+import type { Clock } from '../shared/clock.ts';
+import { Counter, type Counters } from '../shared/counters.ts';
+import type { Settings, Topology } from '../shared/settings.ts';
+import { type TimerWheel, WheelEntry } from '../shared/timer-wheel.ts';
+import { ReplyScan } from '../wire/reply-scan.ts';
+import type { RequestSplice } from '../wire/splice.ts';
+import { BATCH_BYTES, ConnectionState, type NameNodeConnection } from './connection.ts';
+import { ConnectionGroup } from './group.ts';
+import { NameNode } from './namenode.ts';
+import { probeNameNode } from './probe.ts';
+import { User } from './user.ts';
+
+/** Batch buffers kept for use again; more are made when more connections write in one turn. */
+const SPARE_BATCHES = 64;
+const READ_BYTES = 256 * 1024;
+const SWEEP_MS = 1000;
+/** Longest wait for the answer of a probe. */
+const PROBE_MS = 5000;
+
+/** What the pool tells of calls; the engine. */
+export interface CallOwner {
+  /** Paths, context and tag for the frame of this call; valid until the next call of it. */
+  prepareSplice(call: Call): RequestSplice;
+  /** False: no room for the answer, the frame is offered again later. */
+  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean;
+  /** The call was never sent. */
+  onConnectFailed(call: Call, why: string): void;
+  /** The call may have been executed. */
+  onLost(call: Call, explained: boolean, lone: boolean, alone: boolean, why: string): void;
+  onRefused(call: Call, className: string, message: string): void;
+  onHung(namenode: NameNode): void;
+  errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };
+  describeError(scan: ReplyScan, buffer: Buffer): string;
+  /** Something happened outside a hand-over: the worker flushes at the end of this turn. */
+  flushSoon(): void;
+}
+
+class Sweep extends WheelEntry {}
+
+/** All connections of one worker to NameNodes. */
+export class NameNodePool {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly budget: SharedBudget;
+  readonly counters: Counters;
+  readonly owner: CallOwner;
+  /** Client id of the router's own frames (connection context, ping, probe). */
+  readonly clientId = randomBytes(16);
+  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  readonly replyScan = new ReplyScan();
+  /** By nameservice, in the topology's order. */
+  readonly namenodes: readonly (readonly NameNode[])[];
+  readonly sweep = new Sweep();
+  readonly #all: NameNode[] = [];
+  readonly #users = new Map<string, User>();
+  readonly #groups = new Set<ConnectionGroup>();
+  readonly #batches: Buffer[] = [];
+  #dirty: NameNodeConnection[] = [];
+  #flushing: NameNodeConnection[] = [];
+  #pumps: ConnectionGroup[] = [];
+  #deferred: (() => void)[] = [];
+  #closed = false;
+
+  constructor(
+    settings: Settings,
+    topology: Topology,
+    clock: Clock,
+    wheel: TimerWheel,
+    budget: SharedBudget,
+    counters: Counters,
+    owner: CallOwner,
+  ) {
+    this.settings = settings;
+    this.clock = clock;
+    this.wheel = wheel;
+    this.budget = budget;
+    this.counters = counters;
+    this.owner = owner;
+    this.namenodes = topology.nameservices.map((nameservice, n) =>
+      nameservice.namenodes.map((address, i) => {
+        const namenode = new NameNode(this.#all.length, n, i, address.host, address.port);
+        this.#all.push(namenode);
+        return namenode;
+      }),
+    );
+  }
+
+  userOf(user: string): User {
+    let found = this.#users.get(user);
+    if (found === undefined) {
+      found = new User(user, this.#all.length * PROTOCOLS.length);
+      this.#users.set(user, found);
+    }
+    return found;
+  }
+
+  groupOf(user: User, namenode: NameNode, protocol: number): ConnectionGroup {
+    const at = namenode.number * PROTOCOLS.length + protocol;
+    const found = user.groups[at] as ConnectionGroup | null;
+    return found === null ? this.#makeGroup(user, namenode, protocol, at) : found;
+  }
+
+  markDirty(connection: NameNodeConnection): void {
+    this.#dirty.push(connection);
+  }
+
+  pumpAtFlush(group: ConnectionGroup): void {
+    this.#pumps.push(group);
+    this.owner.flushSoon();
+  }
+
+  /** Runs `work` at the next flush, outside the event that asked for it. */
+  defer(work: () => void): void {
+    this.#deferred.push(work);
+    this.owner.flushSoon();
+  }
+
+  /** One clock read per batch of events. */
+  noteActivity(): void {
+    this.clock.tick();
+    this.owner.flushSoon();
+  }
+
+  /** End of the turn: everything written in it leaves, one write per connection. */
+  flush(): void {
+    if (this.#deferred.length > 0) {
+      const work = this.#deferred;
+      this.#deferred = [];
+      for (let i = 0; i < work.length; i++) (work[i] as () => void)();
+    }
+    if (this.#pumps.length > 0) {
+      const groups = this.#pumps;
+      this.#pumps = [];
+      for (let i = 0; i < groups.length; i++) (groups[i] as ConnectionGroup).pumpNow();
+    }
+    const dirty = this.#dirty;
+    if (dirty.length === 0) return;
+    this.#dirty = this.#flushing;
+    this.#flushing = dirty;
+    for (let i = 0; i < dirty.length; i++) (dirty[i] as NameNodeConnection).flush();
+    dirty.length = 0;
+  }
+
+  takeBatch(): Buffer {
+    return this.#batches.pop() ?? Buffer.allocUnsafeSlow(BATCH_BYTES);
+  }
+
+  giveBatch(batch: Buffer): void {
+    if (this.#batches.length < SPARE_BATCHES) this.#batches.push(batch);
+  }
+
+  /** Replies that found no room are read again. */
+  resumeHeld(): void {
+    for (const namenode of this.#all) {
+      for (const connection of namenode.connections) if (connection.held) connection.resume();
+    }
+  }
+
+  /** Each second while there are connections: idle ones close, due pings go out together, silent NameNodes are probed. */
+  onSweep(): void {
+    const now = this.clock.nowMs;
+    let connections = 0;
+    for (const namenode of this.#all) {
+      connections += namenode.connections.size;
+      for (const connection of namenode.connections) {
+        if (connection.state === ConnectionState.OPEN && now - connection.lastWriteMs >= this.settings.pingIntervalMs) connection.ping();
+      }
+      if (namenode.inFlight > 0 && !namenode.probing) {
+        const since = Math.max(namenode.lastByteMs, namenode.busySinceMs);
+        if (now - since >= this.settings.hungAfterMs) this.#probe(namenode);
+      }
+    }
+    for (const group of this.#groups) {
+      group.closeIdle(now - this.settings.namenodeIdleMs);
+      if (group.idle && group.waiting.length === 0 && group.suspects.length === 0) this.#forgetGroup(group);
+    }
+    for (const [name, user] of this.#users) {
+      if (user.clients === 0 && user.groups.every((group) => group === null)) this.#users.delete(name);
+    }
+    if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
+  }
+
+  /** Asks the NameNode for a sign of life on a connection of its own; `answered` is called once. */
+  probe(namenode: NameNode, answered: (alive: boolean) => void): void {
+    probeNameNode(
+      {
+        host: namenode.host,
+        port: namenode.port,
+        user: this.settings.routerUser,
+        clientId: this.clientId,
+        timeoutMs: Math.min(PROBE_MS, Math.max(1000, this.settings.hungAfterMs)),
+      },
+      (alive) => {
+        this.noteActivity();
+        answered(alive);
+      },
+    );
+  }
+
+  /** Closes every connection to it; their calls come back through `onLost` as explained. */
+  closeAllOf(namenode: NameNode, why: string): void {
+    for (const connection of [...namenode.connections]) connection.destroy(why);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.wheel.remove(this.sweep);
+    for (const namenode of this.#all) this.closeAllOf(namenode, 'the worker stops');
+  }
+
+  #probe(namenode: NameNode): void {
+    namenode.probing = true;
+    this.probe(namenode, (alive) => {
+      namenode.probing = false;
+      // It answers others: its calls are slow, not lost. Asked again after the same silence.
+      if (alive) namenode.lastByteMs = this.clock.nowMs;
+      else if (namenode.inFlight > 0) {
+        this.counters.add(Counter.namenodesHung);
+        namenode.shun(this.clock.nowMs);
+        this.owner.onHung(namenode);
+        this.closeAllOf(namenode, `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`);
+      }
+    });
+  }
+
+  #makeGroup(user: User, namenode: NameNode, protocol: number, at: number): ConnectionGroup {
+    const group = new ConnectionGroup(this, user, namenode, (PROTOCOLS[protocol] as (typeof PROTOCOLS)[number]).name);
+    user.groups[at] = group;
+    this.#groups.add(group);
+    if (this.sweep.wheelSlot < 0) this.wheel.add(this.sweep, SWEEP_MS);
+    return group;
+  }
+
+  #forgetGroup(group: ConnectionGroup): void {
+    this.#groups.delete(group);
+    const at = group.user.groups.indexOf(group);
+    if (at >= 0) group.user.groups[at] = null;
+  }
+}

@@ -1,0 +1,15 @@
+import type { ConnectionGroup } from './group.ts';
+
+/** One effective user; NameNode connections are shared by all its clients (the real user of an impersonated one goes in the caller context). */
+export class User {
+  readonly user: string;
+  /** By NameNode number × number of protocols + protocol; filled as needed. */
+  readonly groups: (ConnectionGroup | null)[];
+  /** Client connections of this user at this worker. */
+  clients = 0;
+
+  constructor(user: string, groups: number) {
+    this.user = user;
+    this.groups = new Array<ConnectionGroup | null>(groups).fill(null);
+  }
+}

@@ -1,0 +1,329 @@
+/**
+ * The tree of one nameservice as one NameNode sees it: inodes, leases, quotas of names, the number of the last edit. Operations (the
+ * *-operations.ts files) change it only through the methods here. It has no clock and no randomness of its own: applying the same edits
+ * at the same times gives the same tree, inode ids included, which is how standby and observer NameNodes follow the active one.
+ */
+import type { Inode, InodeAttributes } from './inodes.ts';
+import { Directory, File, NO_QUOTA, ROOT_INODE_ID } from './inodes.ts';
+import {
+  compareNames,
+  isInodePath,
+  isRawPath,
+  isReservedName,
+  isValidName,
+  MAX_COMPONENT_BYTES,
+  splitPath,
+} from './paths.ts';
+import type { Caller } from './permission-check.ts';
+import { checkSuperuser, checkTraverse } from './permission-check.ts';
+import { accessDenied, fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
+
+const MAX_DIRECTORY_ITEMS = 1_048_576;
+const UNLIMITED_NAMES = 2n ** 63n - 1n;
+/** A writer that has not renewed its lease for this long may lose its files to another one (HDFS's soft limit). */
+const LEASE_SOFT_LIMIT_MS = 60_000;
+
+export interface NamespaceOptions {
+  readonly superuser: string;
+  readonly supergroup: string;
+}
+
+/** A path and what exists of it. */
+export interface ResolvedPath {
+  /** Canonical text: no repeated or trailing slashes, inode paths translated. */
+  readonly text: string;
+  /** Last component, '' for the root. */
+  readonly name: string;
+  /** Existing inodes above the last component, from the root down; a file among them is the last. */
+  readonly above: readonly Inode[];
+  /** The inode itself, null when it does not exist. */
+  readonly target: Inode | null;
+  /** The directory that holds or would hold the last component; null when it does not exist and for the root. */
+  readonly parent: Directory | null;
+  /** The nearest existing inode above the last component, null for the root. */
+  readonly ancestor: Inode | null;
+  /** Components below the ancestor, the last one included. */
+  readonly missing: readonly string[];
+}
+
+/** What an operation is about to do with a path: names that are made must be valid, and refusals differ. */
+export type Intent = 'read' | 'write' | 'create';
+
+interface Lease {
+  readonly files: Set<number>;
+  renewedMs: number;
+}
+
+export class Namespace {
+  readonly options: NamespaceOptions;
+  readonly root: Directory;
+  /** Number of the last edit. */
+  txid = 0;
+  /** Time of the operation that runs. */
+  nowMs = 0;
+  /** An edit of the active is being applied: what it allowed is not judged again by state that edits do not carry (leases' age). */
+  replaying = false;
+  readonly #inodes = new Map<number, Inode>();
+  readonly #leases = new Map<string, Lease>();
+  #nextInodeId = ROOT_INODE_ID + 1;
+
+  constructor(options: NamespaceOptions) {
+    this.options = options;
+    this.root = new Directory({
+      id: ROOT_INODE_ID,
+      name: '',
+      owner: options.superuser,
+      group: options.supergroup,
+      mode: 0o755,
+      mtimeMs: 0,
+      atimeMs: 0,
+    });
+    this.root.namespaceQuota = UNLIMITED_NAMES;
+    this.#inodes.set(ROOT_INODE_ID, this.root);
+  }
+
+  /** Resolves a path and checks that the caller may walk it. */
+  resolve(caller: Caller, path: string, intent: Intent): ResolvedPath {
+    if (intent === 'create' && !isValidName(path)) {
+      throw new RemoteException(JAVA.INVALID_PATH, `Invalid path name Invalid file name: ${path}`);
+    }
+    const components = splitPath(path);
+    if (intent !== 'read' && isRawPath(components)) {
+      checkSuperuser(caller, components.length === 2 ? '/' : `/${components.slice(2).join('/')}`);
+    }
+    const resolved = this.#walk(this.#translate(components, path));
+    try {
+      checkTraverse(caller, resolved);
+    } catch (error) {
+      // Only operations that make names tell callers about a parent that is a file.
+      if (intent !== 'create' && error instanceof RemoteException && error.javaClass === JAVA.PARENT_NOT_DIRECTORY) {
+        throw accessDenied(error.message);
+      }
+      throw error;
+    }
+    return resolved;
+  }
+
+  /** Resolves a path without any check of access: what does not exist is simply not there. */
+  locate(path: string): ResolvedPath {
+    return this.#walk(this.#translate(splitPath(path), path));
+  }
+
+  /** Resolves by inode id when the client knows it (files stay open while they are renamed), else by path. */
+  resolveOpenFile(caller: Caller, path: string, fileId: number): ResolvedPath {
+    const inode = this.#inodes.get(fileId);
+    if (fileId === 0 || inode === undefined) {
+      const resolved = this.resolve(caller, path, 'write');
+      return fileId === 0 ? resolved : { ...resolved, target: null };
+    }
+    return this.locate(inode.path());
+  }
+
+  /** Reserved paths become the ordinary paths that they stand for. */
+  #translate(components: readonly string[], path: string): readonly string[] {
+    if (isRawPath(components)) {
+      return components.slice(2);
+    }
+    if (!isInodePath(components)) {
+      return components;
+    }
+    const inode = this.#inodes.get(Number(components[2]));
+    if (inode === undefined) {
+      throw fileNotFound(`File for given inode path does not exist: ${path}`);
+    }
+    if (components.length === 4 && components[3] === '..') {
+      return splitPath((inode.parent ?? this.root).path());
+    }
+    return [...splitPath(inode.path()), ...components.slice(3)];
+  }
+
+  #walk(components: readonly string[]): ResolvedPath {
+    const text = `/${components.join('/')}`;
+    const last = components.length - 1;
+    if (last < 0) {
+      return { text, name: '', above: [], target: this.root, parent: null, ancestor: null, missing: [] };
+    }
+    const above: Inode[] = [this.root];
+    let at: Inode = this.root;
+    let depth = 0;
+    while (depth < last && at instanceof Directory) {
+      const child: Inode | undefined = at.child(components[depth] as string);
+      if (child === undefined) {
+        break;
+      }
+      above.push(child);
+      at = child;
+      depth++;
+    }
+    const parent = depth === last && at instanceof Directory ? at : null;
+    const name = components[last] as string;
+    const target = parent?.child(name) ?? null;
+    return { text, name, above, target, parent, ancestor: at, missing: components.slice(depth) };
+  }
+
+  inode(id: number): Inode | undefined {
+    return this.#inodes.get(id);
+  }
+
+  get inodeCount(): number {
+    return this.#inodes.size;
+  }
+
+  /** Every change is one edit. */
+  logEdit(): void {
+    this.txid++;
+  }
+
+  /** Attributes of an inode that an operation makes now; it takes its parent's group. */
+  newAttributes(parent: Directory, name: string, owner: string, mode: number, atimeMs: number): InodeAttributes {
+    return { id: this.#nextInodeId++, name, owner, group: parent.group, mode, mtimeMs: this.nowMs, atimeMs };
+  }
+
+  /** Whether a child may have this name; `directory` is the path of its parent, which need not exist yet. */
+  verifyName(directory: string, name: string): void {
+    if (name === '.snapshot') {
+      throw new RemoteException(JAVA.HADOOP_ILLEGAL_ARGUMENT, '".snapshot" is a reserved name.');
+    }
+    if (directory === '/' && isReservedName([name])) {
+      throw new RemoteException(
+        JAVA.HADOOP_ILLEGAL_ARGUMENT,
+        'File name ".reserved" is reserved and cannot be created. If this is during upgrade change the name of the ' +
+          'existing file or directory to another name before upgrading to the new release.',
+      );
+    }
+    const bytes = Buffer.byteLength(name);
+    if (bytes > MAX_COMPONENT_BYTES) {
+      throw new RemoteException(
+        JAVA.NAME_TOO_LONG,
+        `The maximum path component name limit of ${name} in directory ${directory} is exceeded: ` +
+          `limit=${MAX_COMPONENT_BYTES} length=${bytes}`,
+      );
+    }
+  }
+
+  /**
+   * Whether a directory may take one more child that brings `names` inodes. A rename counts only in directories that do not hold the
+   * source already: those from `from` upwards.
+   */
+  verifyRoom(parent: Directory, names: number, from: Directory | null = null): void {
+    if (parent.childCount >= MAX_DIRECTORY_ITEMS && parent !== from) {
+      throw new RemoteException(
+        JAVA.DIRECTORY_FULL,
+        `The directory item limit of ${parent.path()} is exceeded: ` +
+          `limit=${MAX_DIRECTORY_ITEMS} items=${parent.childCount + 1}`,
+      );
+    }
+    const holding = new Set<Directory>();
+    for (let at = from; at !== null; at = at.parent) {
+      holding.add(at);
+    }
+    for (let at: Directory | null = parent; at !== null; at = at.parent) {
+      const after = at.names + names;
+      if (!holding.has(at) && at.namespaceQuota !== NO_QUOTA && at.namespaceQuota < after) {
+        throw new RemoteException(
+          JAVA.NS_QUOTA,
+          `The NameSpace quota (directories and files) of directory ${at.path()} is exceeded: ` +
+            `quota=${at.namespaceQuota} file count=${after}`,
+        );
+      }
+    }
+  }
+
+  link(parent: Directory, child: Inode): void {
+    parent.add(child);
+    parent.mtimeMs = this.nowMs;
+    this.#inodes.set(child.id, child);
+  }
+
+  /** Takes an inode and all below it out of the tree; files that are open lose their writers. */
+  remove(inode: Inode): void {
+    const { parent } = inode;
+    if (parent !== null) {
+      parent.remove(inode);
+      parent.mtimeMs = this.nowMs;
+    }
+    const pending: Inode[] = [inode];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      this.#inodes.delete(next.id);
+      if (next instanceof Directory) {
+        for (const child of next.children()) {
+          pending.push(child);
+        }
+      } else {
+        this.closeFile(next);
+      }
+    }
+  }
+
+  /** Gives an inode another parent and name. */
+  move(inode: Inode, parent: Directory, name: string): void {
+    const from = inode.parent;
+    if (from !== null) {
+      from.remove(inode);
+      from.mtimeMs = this.nowMs;
+    }
+    inode.name = name;
+    parent.add(inode);
+    parent.mtimeMs = this.nowMs;
+  }
+
+  openFile(file: File, holder: string, machine: string): void {
+    file.writer = { holder, machine };
+    let lease = this.#leases.get(holder);
+    if (lease === undefined) {
+      lease = { files: new Set(), renewedMs: this.nowMs };
+      this.#leases.set(holder, lease);
+    }
+    lease.files.add(file.id);
+    lease.renewedMs = this.nowMs;
+  }
+
+  closeFile(file: File): void {
+    const { writer } = file;
+    if (writer === null) {
+      return;
+    }
+    file.writer = null;
+    const lease = this.#leases.get(writer.holder);
+    lease?.files.delete(file.id);
+    if (lease?.files.size === 0) {
+      this.#leases.delete(writer.holder);
+    }
+  }
+
+  renewLease(holder: string): void {
+    const lease = this.#leases.get(holder);
+    if (lease !== undefined) {
+      lease.renewedMs = this.nowMs;
+    }
+  }
+
+  /** Whether another client may take over what the holder has open. */
+  isLeaseExpired(holder: string): boolean {
+    const lease = this.#leases.get(holder);
+    return this.replaying || lease === undefined || this.nowMs - lease.renewedMs > LEASE_SOFT_LIMIT_MS;
+  }
+
+  /** How exceptions describe a holder. */
+  describeLease(holder: string): string {
+    const lease = this.#leases.get(holder);
+    return lease === undefined
+      ? `Holder ${holder} does not have any open files.`
+      : `[Lease.  Holder: ${holder}, pending creates: ${lease.files.size}]`;
+  }
+
+  /** Files that are open for writing, by inode id. */
+  openFiles(): File[] {
+    const files: File[] = [];
+    for (const lease of this.#leases.values()) {
+      for (const id of lease.files) {
+        const inode = this.#inodes.get(id);
+        if (inode instanceof File) {
+          files.push(inode);
+        }
+      }
+    }
+    return files.sort((a, b) => a.id - b.id || compareNames(a.name, b.name));
+  }
+}
+

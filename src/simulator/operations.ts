@@ -1,0 +1,273 @@
+/**
+ * The operations that a simulated NameNode answers, by protocol and method. Message types, retry class and coordination come from the
+ * method table of the client port (call/methods.ts); HAServiceProtocol, which only NameNodes serve, from its service description.
+ */
+import { METHODS, PROTOCOLS } from '../call/methods.ts';
+import type protobuf from 'protobufjs';
+import { messageType, serviceType } from '../wire/messages.ts';
+import {
+  checkAccess,
+  getAclStatus,
+  getErasureCodingPolicy,
+  getLinkTarget,
+  getStoragePolicy,
+  getXAttrs,
+  listXAttrs,
+  removeXAttr,
+  setOwner,
+  setPermission,
+  setReplication,
+  setStoragePolicy,
+  setTimes,
+  setXAttr,
+  unsetStoragePolicy,
+} from './attribute-operations.ts';
+import {
+  deletePath,
+  getContentSummary,
+  getFileInfo,
+  getListing,
+  getLocatedFileInfo,
+  getQuotaUsage,
+  mkdirs,
+  setQuota,
+} from './directory-operations.ts';
+import {
+  abandonBlock,
+  addBlock,
+  append,
+  complete,
+  concat,
+  create,
+  fsync,
+  getBlockLocations,
+  getPreferredBlockSize,
+  isFileClosed,
+  listOpenFiles,
+  recoverLease,
+  renewLease,
+  truncate,
+} from './file-operations.ts';
+import type { Category, Operation } from './operation.ts';
+import { rename, rename2 } from './rename-operations.ts';
+import {
+  always,
+  ecTopology,
+  emptyReport,
+  getCurrentEditLogTxid,
+  getFsECBlockGroupStats,
+  getFsReplicatedBlockStats,
+  getFsStats,
+  getGroupsForUser,
+  getHAServiceState,
+  getServerDefaults,
+  getServiceStatus,
+  getStoragePolicies,
+  getTransactionId,
+  protocolVersions,
+  rollEdits,
+  setSafeMode,
+  superuserOnly,
+  transitionTo,
+  unsupported,
+  versionRequest,
+} from './service-operations.ts';
+
+export const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
+export const HA_PROTOCOL = 'org.apache.hadoop.ha.HAServiceProtocol';
+/** All protocols that NameNodes serve here have this version. */
+export const PROTOCOL_VERSION = 1;
+
+/** A method as the server needs it. */
+export interface ServedMethod extends Operation {
+  readonly protocol: string;
+  readonly name: string;
+  readonly request: protobuf.Type;
+  readonly response: protobuf.Type;
+  /** Observers and standbys make it wait until they have caught up with the caller's state id. */
+  readonly coordinated: boolean;
+  /** Executed once for one client id and call id: the retry cache keeps its answer. */
+  readonly atMostOnce: boolean;
+}
+
+type Run = Operation['run'];
+type Table = Readonly<Record<string, readonly [Category, Run]>>;
+
+const NOTHING = always({});
+const SYMLINKS = unsupported('Symlinks not supported');
+
+const CLIENT_OPERATIONS: Table = {
+  // the namespace
+  mkdirs: ['WRITE', mkdirs],
+  delete: ['WRITE', deletePath],
+  rename: ['WRITE', rename],
+  rename2: ['WRITE', rename2],
+  getFileInfo: ['READ', getFileInfo],
+  getFileLinkInfo: ['READ', getFileInfo],
+  getLocatedFileInfo: ['READ', getLocatedFileInfo],
+  getListing: ['READ', getListing],
+  getContentSummary: ['READ', getContentSummary],
+  getQuotaUsage: ['READ', getQuotaUsage],
+  setQuota: ['WRITE', setQuota],
+  createSymlink: ['WRITE', SYMLINKS],
+  getLinkTarget: ['READ', getLinkTarget],
+
+  // files
+  create: ['WRITE', create],
+  append: ['WRITE', append],
+  complete: ['WRITE', complete],
+  fsync: ['WRITE', fsync],
+  addBlock: ['WRITE', addBlock],
+  abandonBlock: ['WRITE', abandonBlock],
+  recoverLease: ['WRITE', recoverLease],
+  renewLease: ['WRITE', renewLease],
+  truncate: ['WRITE', truncate],
+  concat: ['WRITE', concat],
+  getBlockLocations: ['READ', getBlockLocations],
+  isFileClosed: ['READ', isFileClosed],
+  getPreferredBlockSize: ['READ', getPreferredBlockSize],
+  listOpenFiles: ['READ', listOpenFiles],
+  listCorruptFileBlocks: ['READ', always({ corrupt: { files: [], cookie: '0' } })],
+
+  // attributes
+  setPermission: ['WRITE', setPermission],
+  setOwner: ['WRITE', setOwner],
+  setTimes: ['WRITE', setTimes],
+  setReplication: ['WRITE', setReplication],
+  checkAccess: ['READ', checkAccess],
+  getAclStatus: ['READ', getAclStatus],
+  setStoragePolicy: ['WRITE', setStoragePolicy],
+  unsetStoragePolicy: ['WRITE', unsetStoragePolicy],
+  getStoragePolicy: ['READ', getStoragePolicy],
+  getStoragePolicies: ['READ', getStoragePolicies],
+  setXAttr: ['WRITE', setXAttr],
+  removeXAttr: ['WRITE', removeXAttr],
+  getXAttrs: ['READ', getXAttrs],
+  listXAttrs: ['READ', listXAttrs],
+  getErasureCodingPolicy: ['READ', getErasureCodingPolicy],
+  getErasureCodingPolicies: ['READ', always({ ecPolicies: [] })],
+  getErasureCodingCodecs: ['READ', always({ codec: [] })],
+  getECTopologyResultForPolicies: ['UNCHECKED', ecTopology],
+  getEZForPath: ['READ', NOTHING],
+  getEnclosingRoot: ['READ', always({ enclosingRootPath: '/' })],
+  listEncryptionZones: ['READ', always({ zones: [], hasMore: false })],
+  listReencryptionStatus: ['READ', always({ statuses: [], hasMore: false })],
+  getSnapshottableDirListing: ['READ', NOTHING],
+  listCacheDirectives: ['READ', always({ elements: [], hasMore: false })],
+  listCachePools: ['READ', always({ entries: [], hasMore: false })],
+
+  // the NameNode
+  getServerDefaults: ['READ', getServerDefaults],
+  getFsStats: ['READ', getFsStats],
+  getFsReplicatedBlockStats: ['READ', getFsReplicatedBlockStats],
+  getFsECBlockGroupStats: ['READ', getFsECBlockGroupStats],
+  getDatanodeReport: ['UNCHECKED', emptyReport('di', 'datanodeReport')],
+  getDatanodeStorageReport: ['UNCHECKED', emptyReport('datanodeStorageReports', 'getDatanodeStorageReport')],
+  getSlowDatanodeReport: ['UNCHECKED', emptyReport('datanodeInfoProto', 'slowDataNodesReport')],
+  setSafeMode: ['UNCHECKED', setSafeMode],
+  saveNamespace: ['UNCHECKED', superuserOnly('saveNamespace', { saved: true })],
+  rollEdits: ['JOURNAL', rollEdits],
+  restoreFailedStorage: ['UNCHECKED', superuserOnly('restoreFailedStorage', { result: false })],
+  refreshNodes: ['UNCHECKED', superuserOnly('refreshNodes')],
+  finalizeUpgrade: ['UNCHECKED', superuserOnly('finalizeUpgrade')],
+  upgradeStatus: ['UNCHECKED', always({ upgradeFinalized: true })],
+  rollingUpgrade: ['READ', superuserOnly('queryRollingUpgrade')],
+  metaSave: ['UNCHECKED', superuserOnly('metaSave')],
+  setBalancerBandwidth: ['WRITE', superuserOnly('setBalancerBandwidth')],
+  getCurrentEditLogTxid: ['READ', getCurrentEditLogTxid],
+  getHAServiceState: ['UNCHECKED', getHAServiceState],
+  msync: ['WRITE', NOTHING],
+  // without Kerberos there are no tokens
+  getDelegationToken: ['WRITE', NOTHING],
+  getDataEncryptionKey: ['UNCHECKED', NOTHING],
+};
+
+const NAMENODE_OPERATIONS: Table = {
+  versionRequest: ['UNCHECKED', versionRequest],
+  getTransactionId: ['UNCHECKED', getTransactionId],
+  getMostRecentCheckpointTxId: ['UNCHECKED', always({ txId: 0 })],
+  getBlockKeys: ['UNCHECKED', NOTHING],
+  isUpgradeFinalized: ['UNCHECKED', always({ isUpgradeFinalized: true })],
+  isRollingUpgrade: ['UNCHECKED', always({ isRollingUpgrade: false })],
+};
+
+const USER_OPERATIONS: Table = {
+  refreshUserToGroupsMappings: ['UNCHECKED', NOTHING],
+  refreshSuperUserGroupsConfiguration: ['UNCHECKED', NOTHING],
+  getGroupsForUser: ['UNCHECKED', getGroupsForUser],
+};
+
+const META_OPERATIONS: Table = {
+  getProtocolVersions: ['UNCHECKED', protocolVersions((name) => SERVED.has(name))],
+};
+
+const HA_OPERATIONS: Table = {
+  monitorHealth: ['UNCHECKED', NOTHING],
+  getServiceStatus: ['UNCHECKED', getServiceStatus],
+  transitionToActive: ['UNCHECKED', transitionTo('active')],
+  transitionToStandby: ['UNCHECKED', transitionTo('standby')],
+  transitionToObserver: ['UNCHECKED', transitionTo('observer')],
+};
+
+const TABLES: Readonly<Record<string, Table>> = {
+  ClientProtocol: CLIENT_OPERATIONS,
+  NamenodeProtocol: NAMENODE_OPERATIONS,
+  RefreshUserMappingsProtocol: USER_OPERATIONS,
+  GetUserMappingsProtocol: USER_OPERATIONS,
+  ProtocolMetaInfoPB: META_OPERATIONS,
+};
+
+const SERVED: ReadonlyMap<string, ReadonlyMap<string, ServedMethod>> = buildServed();
+
+/** Methods of a protocol by name; undefined for a protocol that NameNodes do not serve. */
+export function methodsOf(protocol: string): ReadonlyMap<string, ServedMethod> | undefined {
+  return SERVED.get(protocol);
+}
+
+function buildServed(): Map<string, Map<string, ServedMethod>> {
+  const served = new Map<string, Map<string, ServedMethod>>();
+  for (const { name } of PROTOCOLS) {
+    served.set(name, new Map());
+  }
+  for (const method of METHODS) {
+    const protocol = PROTOCOLS[method.protocol];
+    if (protocol === undefined) {
+      continue;
+    }
+    const [category, run] = TABLES[protocol.simpleName]?.[method.name] ?? notSimulated(method.name, method.effect);
+    served.get(protocol.name)?.set(method.name, {
+      protocol: protocol.name,
+      name: method.name,
+      category,
+      run,
+      coordinated: method.coordinated,
+      atMostOnce: method.retry === 'AtMostOnce',
+      request: messageType(method.request),
+      response: messageType(method.response),
+    });
+  }
+  served.set(HA_PROTOCOL, new Map(Object.entries(HA_OPERATIONS).map(([name, entry]) => [name, haMethod(name, entry)])));
+  return served;
+}
+
+function haMethod(name: string, [category, run]: readonly [Category, Run]): ServedMethod {
+  const method = serviceType('hadoop.common.HAServiceProtocolService').methods[name];
+  if (method === undefined) {
+    throw new Error(`HAServiceProtocolService has no method ${name}`);
+  }
+  return {
+    protocol: HA_PROTOCOL,
+    name,
+    category,
+    run,
+    coordinated: false,
+    atMostOnce: false,
+    request: messageType(`hadoop.common.${method.requestType}`),
+    response: messageType(`hadoop.common.${method.responseType}`),
+  };
+}
+
+/** Methods of real NameNodes that the simulator has no use for say so. */
+function notSimulated(name: string, effect: 'read' | 'write'): readonly [Category, Run] {
+  return [effect === 'read' ? 'READ' : 'WRITE', unsupported(`Operation "${name}" is not simulated`)];
+}

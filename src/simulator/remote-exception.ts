@@ -1,0 +1,59 @@
+/** Names of the exception classes that a NameNode answers with, as they stand on the wire. */
+export const JAVA = {
+  ACCESS_CONTROL: 'org.apache.hadoop.security.AccessControlException',
+  ALREADY_BEING_CREATED: 'org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException',
+  ASSERTION: 'java.lang.AssertionError',
+  AUTHORIZATION: 'org.apache.hadoop.security.authorize.AuthorizationException',
+  DIRECTORY_FULL: 'org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException',
+  FILE_EXISTS: 'org.apache.hadoop.fs.FileAlreadyExistsException',
+  FILE_NOT_FOUND: 'java.io.FileNotFoundException',
+  HADOOP_ILLEGAL_ARGUMENT: 'org.apache.hadoop.HadoopIllegalArgumentException',
+  ILLEGAL_ARGUMENT: 'java.lang.IllegalArgumentException',
+  INVALID_PATH: 'org.apache.hadoop.fs.InvalidPathException',
+  IO: 'java.io.IOException',
+  LEASE_EXPIRED: 'org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException',
+  NAME_TOO_LONG: 'org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException',
+  NO_SUCH_METHOD: 'org.apache.hadoop.ipc.RpcNoSuchMethodException',
+  NO_SUCH_PROTOCOL: 'org.apache.hadoop.ipc.RpcNoSuchProtocolException',
+  NS_QUOTA: 'org.apache.hadoop.hdfs.protocol.NSQuotaExceededException',
+  OBSERVER_RETRY: 'org.apache.hadoop.ipc.ObserverRetryOnActiveException',
+  PARENT_NOT_DIRECTORY: 'org.apache.hadoop.fs.ParentNotDirectoryException',
+  PATH_IS_NOT_DIRECTORY: 'org.apache.hadoop.fs.PathIsNotDirectoryException',
+  PATH_IS_NOT_EMPTY: 'org.apache.hadoop.fs.PathIsNotEmptyDirectoryException',
+  PROTOBUF: 'org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException',
+  RETRIABLE: 'org.apache.hadoop.ipc.RetriableException',
+  RPC_SERVER: 'org.apache.hadoop.ipc.RpcServerException',
+  SAFE_MODE: 'org.apache.hadoop.hdfs.server.namenode.SafeModeException',
+  SASL: 'javax.security.sasl.SaslException',
+  SERVICE_FAILED: 'org.apache.hadoop.ha.ServiceFailedException',
+  STANDBY: 'org.apache.hadoop.ipc.StandbyException',
+  START_AFTER_NOT_FOUND: 'org.apache.hadoop.hdfs.DirectoryListingStartAfterNotFoundException',
+  UNSUPPORTED: 'java.lang.UnsupportedOperationException',
+  VERSION_MISMATCH: 'org.apache.hadoop.ipc.RPC$VersionMismatch',
+  XATTR_NOT_FOUND: 'org.apache.hadoop.hdfs.protocol.XAttrNotFoundException',
+} as const;
+
+export type JavaClass = (typeof JAVA)[keyof typeof JAVA];
+
+/** What an operation throws to be answered with: a Java class and the first lines of its text. */
+export class RemoteException extends Error {
+  override readonly name = 'RemoteException';
+  readonly javaClass: JavaClass;
+
+  constructor(javaClass: JavaClass, message: string) {
+    super(message);
+    this.javaClass = javaClass;
+  }
+}
+
+export function fileNotFound(message: string): RemoteException {
+  return new RemoteException(JAVA.FILE_NOT_FOUND, message);
+}
+
+export function ioException(message: string): RemoteException {
+  return new RemoteException(JAVA.IO, message);
+}
+
+export function accessDenied(message: string): RemoteException {
+  return new RemoteException(JAVA.ACCESS_CONTROL, message);
+}

@@ -1,0 +1,190 @@
+/** What a NameNode says about itself, its nameservice and its (missing) DataNodes, and what administrators do with it. */
+import type { Plain } from '../wire/messages.ts';
+import { flagOf, textOf, textsOf } from './fields.ts';
+import type { HaState, SafeModeAction, Site } from './operation.ts';
+import { checkSuperuser } from './permission-check.ts';
+import { JAVA, RemoteException } from './remote-exception.ts';
+import { DEFAULT_POLICY_ID, policyMessages } from './storage-policies.ts';
+
+const BYTES_PER_CHECKSUM = 512;
+const WRITE_PACKET_BYTES = 65_536;
+const FILE_BUFFER_BYTES = 4096;
+/** Layout of the namespace of Hadoop 3.4. */
+const LAYOUT_VERSION = -67;
+/** What the simulator claims to be: a NameNode whose protocol it speaks. */
+const SOFTWARE_VERSION = '3.4.1';
+
+export function getServerDefaults(site: Site): Plain {
+  return {
+    serverDefaults: {
+      blockSize: site.settings.blockSizeBytes,
+      bytesPerChecksum: BYTES_PER_CHECKSUM,
+      writePacketSize: WRITE_PACKET_BYTES,
+      replication: site.settings.replication,
+      fileBufferSize: FILE_BUFFER_BYTES,
+      encryptDataTransfer: false,
+      trashInterval: 0,
+      checksumType: 'CHECKSUM_CRC32C',
+      keyProviderUri: '',
+      policyId: DEFAULT_POLICY_ID,
+      snapshotTrashRootEnabled: false,
+    },
+  };
+}
+
+export function getStoragePolicies(): Plain {
+  return { policies: policyMessages() };
+}
+
+export function getFsStats(): Plain {
+  return {
+    capacity: 0,
+    used: 0,
+    remaining: 0,
+    under_replicated: 0,
+    corrupt_blocks: 0,
+    missing_blocks: 0,
+    missing_repl_one_blocks: 0,
+    blocks_in_future: 0,
+    pending_deletion_blocks: 0,
+  };
+}
+
+export function getFsReplicatedBlockStats(): Plain {
+  return {
+    low_redundancy: 0,
+    corrupt_blocks: 0,
+    missing_blocks: 0,
+    missing_repl_one_blocks: 0,
+    blocks_in_future: 0,
+    pending_deletion_blocks: 0,
+    highest_prio_low_redundancy_blocks: 0,
+  };
+}
+
+export function getFsECBlockGroupStats(): Plain {
+  return {
+    low_redundancy: 0,
+    corrupt_blocks: 0,
+    missing_blocks: 0,
+    blocks_in_future: 0,
+    pending_deletion_blocks: 0,
+    highest_prio_low_redundancy_blocks: 0,
+  };
+}
+
+/** Reports of DataNodes are for the superuser; there are none. `field` is the response's list, `operation` the NameNode's name. */
+export function emptyReport(field: string, operation: string): (site: Site) => Plain {
+  return (site) => {
+    checkSuperuser(site.caller, operation);
+    return { [field]: [] };
+  };
+}
+
+/** For the superuser, without effect here. */
+export function superuserOnly(operation: string, answer: Plain = {}): (site: Site) => Plain {
+  return (site) => {
+    checkSuperuser(site.caller, operation);
+    return answer;
+  };
+}
+
+/** Always the same answer. */
+export function always(answer: Plain): () => Plain {
+  return () => answer;
+}
+
+export function unsupported(message: string): () => Plain {
+  return () => {
+    throw new RemoteException(JAVA.UNSUPPORTED, message);
+  };
+}
+
+export function setSafeMode(site: Site, request: Plain): Plain {
+  const action = SAFE_MODE_ACTIONS[textOf(request, 'action')] ?? 'get';
+  if (flagOf(request, 'checked')) {
+    site.checkCategory('READ');
+  }
+  if (action !== 'get') {
+    checkSuperuser(site.caller, textOf(request, 'action').toLowerCase());
+  }
+  return { result: site.namenode.setSafeMode(action) };
+}
+
+const SAFE_MODE_ACTIONS: Readonly<Record<string, SafeModeAction>> = {
+  SAFEMODE_ENTER: 'enter',
+  SAFEMODE_LEAVE: 'leave',
+  SAFEMODE_FORCE_EXIT: 'leave',
+  SAFEMODE_GET: 'get',
+};
+
+/** A new edit log segment starts with the next edit. */
+export function rollEdits(site: Site): Plain {
+  checkSuperuser(site.caller, 'rollEditLog');
+  site.namespace.logEdit();
+  return { newSegmentTxId: site.namespace.txid };
+}
+
+export function getHAServiceState(site: Site): Plain {
+  return { state: site.namenode.state.toUpperCase() };
+}
+
+export function getServiceStatus(site: Site): Plain {
+  const { state } = site.namenode;
+  return state === 'observer'
+    ? { state: 'OBSERVER', readyToBecomeActive: false, notReadyReason: 'State is observer' }
+    : { state: state.toUpperCase(), readyToBecomeActive: true };
+}
+
+export function transitionTo(state: HaState): (site: Site) => Plain {
+  return (site) => {
+    checkSuperuser(site.caller, `transitionTo${state.slice(0, 1).toUpperCase()}${state.slice(1)}`);
+    site.namenode.transition(state);
+    return {};
+  };
+}
+
+export function versionRequest(site: Site): Plain {
+  const { namenode } = site;
+  return {
+    info: {
+      buildVersion: 'simulator',
+      unused: 0,
+      blockPoolID: namenode.blockPoolId,
+      storageInfo: {
+        layoutVersion: LAYOUT_VERSION,
+        namespceID: namenode.namespaceId,
+        clusterID: namenode.clusterId,
+        cTime: namenode.createdMs,
+      },
+      softwareVersion: SOFTWARE_VERSION,
+      capabilities: 1,
+      state: namenode.state.toUpperCase(),
+    },
+  };
+}
+
+export function getTransactionId(site: Site): Plain {
+  return { txId: site.namenode.lastTxId };
+}
+
+export function getCurrentEditLogTxid(site: Site): Plain {
+  return { txid: site.namenode.lastTxId };
+}
+
+export function getGroupsForUser(site: Site, request: Plain): Plain {
+  return { groups: [...site.namenode.groupsOf(textOf(request, 'user'))] };
+}
+
+/** Versions of a protocol, for PROTOCOL_BUFFER calls; none for a protocol that is not served here. */
+export function protocolVersions(served: (name: string) => boolean): (site: Site, request: Plain) => Plain {
+  return (_site, request) => ({
+    protocolVersions: served(textOf(request, 'protocol')) ? [{ rpcKind: 'RPC_PROTOCOL_BUFFER', versions: [1] }] : [],
+  });
+}
+
+/** Verdict on EC policies: there are no DataNodes to keep block groups on. */
+export function ecTopology(_site: Site, request: Plain): Plain {
+  const names = textsOf(request, 'policies').join(', ');
+  return { response: { isSupported: names === '', resultMessage: `No DataNodes for ${names}` } };
+}

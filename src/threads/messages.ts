@@ -1,0 +1,43 @@
+import type { ClientIdentity } from '../handoff/link.ts';
+import type { RingPlumbing } from '../handoff/ring-end.ts';
+import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
+import type { Settings, Topology } from '../shared/settings.ts';
+import type { MessagePort } from 'node:worker_threads';
+
+/** What a thread is started with (the piscina task); everything else reaches it by `port`. */
+export interface ThreadStart {
+  /** Acceptor or worker index among its kind. */
+  readonly index: number;
+  /** Number among all threads: counters and epochs. */
+  readonly thread: number;
+  readonly settings: Settings;
+  readonly topology: Topology;
+  readonly control: SharedBytes;
+  readonly counters: SharedBytes;
+  readonly epochs: EpochWords;
+  readonly port: MessagePort;
+}
+
+/** Main thread to thread. */
+export type ToThread =
+  /** A ring to this peer; takes the place of an earlier one to the same. */
+  | { readonly kind: 'link'; readonly peer: number; readonly plumbing: RingPlumbing }
+  /** To an acceptor: the worker has died. To a worker: the acceptor has. */
+  | { readonly kind: 'peer-down'; readonly peer: number }
+  | { readonly kind: 'snapshot'; readonly buffer: SharedBytes }
+  | { readonly kind: 'block-pools'; readonly pools: readonly (readonly [string, number])[] }
+  | { readonly kind: 'listen'; readonly port: number }
+  | { readonly kind: 'authorized'; readonly connection: number; readonly generation: number; readonly refusal: string | null }
+  | { readonly kind: 'drain' }
+  | { readonly kind: 'stop' };
+
+/** Thread to main thread. */
+export type FromThread =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'listen-failed'; readonly message: string }
+  | { readonly kind: 'authorize'; readonly connection: number; readonly generation: number; readonly identity: ClientIdentity }
+  | { readonly kind: 'note'; readonly text: string }
+  | { readonly kind: 'drained' }
+  /** Answer to `stop`: calls that were outstanding. */
+  | { readonly kind: 'stopped'; readonly cut: number };

@@ -1,0 +1,27 @@
+import { Engine } from '../call/engine.ts';
+import { MountSnapshot } from '../mount/snapshot.ts';
+import { Counters } from '../shared/counters.ts';
+import { announceEpoch } from '../shared/epochs.ts';
+import type { ThreadStart, ToThread } from './messages.ts';
+
+export function startEngine(start: ThreadStart): Engine {
+  return new Engine(start.settings, start.topology, start.control, new Counters(start.counters, start.thread));
+}
+
+/** What the main thread says to every thread with an engine; false for a message that is not for one. */
+export function tellEngine(engine: Engine, start: ThreadStart, message: ToThread): boolean {
+  switch (message.kind) {
+    case 'snapshot': {
+      // Between two events: no call holds the old snapshot. Swapped first, announced after.
+      const snapshot = MountSnapshot.from(message.buffer);
+      engine.resolver.snapshot = snapshot;
+      announceEpoch(start.epochs, start.thread, snapshot.epoch);
+      return true;
+    }
+    case 'block-pools':
+      for (const [pool, nameservice] of message.pools) engine.blockPools.set(pool, nameservice);
+      return true;
+    default:
+      return false;
+  }
+}

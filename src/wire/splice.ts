@@ -1,0 +1,204 @@
+/**
+ * Writes the call that goes to a NameNode: the client's bytes with what has to change.
+ *
+ *   length · delimited RpcRequestHeaderProto · delimited RequestHeaderProto · delimited request message
+ *
+ * A later field of a protobuf message overrides an earlier one and embedded messages are merged, so a header is changed by appending:
+ *
+ *   5 retryCount     := the tag by which the reply will be matched
+ *   7 callerContext  := {1 context := the router's text}, the signature of the client's own stays
+ *   8 stateId        := only when present
+ *
+ * That holds for a header of the fields 1–5 and 7, each once (APPENDABLE). Of any other header the fields 1, 2, 3, 4, 6 and 7 are
+ * copied first: state ids of the client must not reach a NameNode that was not chosen for them.
+ */
+import { type CallFields, CallFlag } from '../handoff/link.ts';
+import {
+  copyBytes,
+  readVarint32,
+  skipValue,
+  varint32Size,
+  writeInt32,
+  writeVarint32,
+  writeVarint64,
+  zigzag32,
+} from './varint.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+/** What changes in one call. Reused. */
+export class RequestSplice {
+  /** int32, comes back as the retryCount of the reply. */
+  tag = 0;
+  /** The new context string: context[contextStart, contextEnd). */
+  context: Buffer = NOTHING;
+  contextStart = 0;
+  contextEnd = 0;
+  /** Replacement of the first path, path[pathFrom, pathTo); null leaves it. A path that the call does not have is not added. */
+  path: Buffer | null = null;
+  pathFrom = 0;
+  pathTo = 0;
+  /** The same for the second path. */
+  path2: Buffer | null = null;
+  path2From = 0;
+  path2To = 0;
+  stateIdPresent = false;
+  stateIdHigh = 0;
+  stateIdLow = 0;
+}
+
+/**
+ * More than the frame can grow beside context and paths: length prefix 4, header length 5, retryCount 6, tags and lengths of the context
+ * 12, stateId 11, grown lengths of body and paths 15.
+ */
+const GROWTH_BYTES = 64;
+
+/** Header fields that survive when it is not APPENDABLE, as bits of their numbers: 1, 2, 3, 4, 6, 7. */
+const KEPT_FIELDS = (1 << 1) | (1 << 2) | (1 << 3) | (1 << 4) | (1 << 6) | (1 << 7);
+
+/** Upper bound of what `spliceRequest` writes for a frame of so many bytes (without its length prefix). */
+export function spliceBound(fields: CallFields, frameBytes: number, splice: RequestSplice): number {
+  let bytes = frameBytes + GROWTH_BYTES + splice.contextEnd - splice.contextStart;
+  if (splice.path !== null && fields.pathStart !== 0) bytes += splice.pathTo - splice.pathFrom;
+  if (splice.path2 !== null && fields.path2Start !== 0) bytes += splice.path2To - splice.path2From;
+  return bytes;
+}
+
+/**
+ * Writes the frame for the NameNode, its length prefix included, to out[at…] and returns the position after it. frame[start, end) is the
+ * client's frame (scanned: SCAN_OK), `fields` its offsets. Bytes behind the request message are dropped.
+ */
+export function spliceRequest(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  end: number,
+  fields: CallFields,
+  splice: RequestSplice,
+): number {
+  const headerStart = start + fields.headerStart;
+  const headerEnd = start + fields.headerEnd;
+  const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
+  const retryBits = zigzag32(splice.tag);
+  const contextBytes = splice.contextEnd - splice.contextStart;
+  const embeddedBytes = 1 + varint32Size(contextBytes) + contextBytes;
+
+  let headerBytes = appendable ? headerEnd - headerStart : measureKept(frame, headerStart, headerEnd);
+  headerBytes += 1 + varint32Size(retryBits) + 1 + varint32Size(embeddedBytes) + embeddedBytes;
+  if (splice.stateIdPresent) headerBytes += 1 + varint64Size(splice.stateIdHigh, splice.stateIdLow);
+
+  let next = writeVarint32(out, at + 4, headerBytes);
+  next = appendable
+    ? copyBytes(out, next, frame, headerStart, headerEnd)
+    : copyKept(out, next, frame, headerStart, headerEnd);
+  out[next++] = 0x28;
+  next = writeVarint32(out, next, retryBits);
+  out[next++] = 0x3a;
+  next = writeVarint32(out, next, embeddedBytes);
+  out[next++] = 0x0a;
+  next = writeVarint32(out, next, contextBytes);
+  next = copyBytes(out, next, splice.context, splice.contextStart, splice.contextEnd);
+  if (splice.stateIdPresent) {
+    out[next++] = 0x40;
+    next = writeVarint64(out, next, splice.stateIdHigh, splice.stateIdLow);
+  }
+
+  const bodyEnd = Math.min(start + fields.bodyEnd, end);
+  const changed =
+    (splice.path !== null && fields.pathStart !== 0) || (splice.path2 !== null && fields.path2Start !== 0);
+  next = changed
+    ? spliceBody(out, next, frame, start, fields, splice)
+    : copyBytes(out, next, frame, headerEnd, bodyEnd);
+  writeInt32(out, at, next - at - 4);
+  return next;
+}
+
+/** RequestHeaderProto and request message with one or both paths replaced. */
+function spliceBody(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  fields: CallFields,
+  splice: RequestSplice,
+): number {
+  const { bodyStart, bodyEnd, pathStart, pathEnd, path2Start, path2End } = fields;
+  const first = splice.path !== null && pathStart !== 0;
+  const second = splice.path2 !== null && path2Start !== 0;
+  const bodyBytes = bodyEnd - bodyStart;
+  let newBytes = bodyBytes;
+  if (first) newBytes += growth(pathEnd - pathStart, splice.pathTo - splice.pathFrom);
+  if (second) newBytes += growth(path2End - path2Start, splice.path2To - splice.path2From);
+
+  let next = copyBytes(out, at, frame, start + fields.headerEnd, start + bodyStart - varint32Size(bodyBytes));
+  next = writeVarint32(out, next, newBytes);
+  let from = start + bodyStart;
+  // The fields may stand in either order.
+  const swapped = second && path2Start < pathStart;
+  for (let i = 0; i < 2; i++) {
+    if ((i === 0) !== swapped) {
+      if (!first) continue;
+      next = copyBytes(out, next, frame, from, start + pathStart - varint32Size(pathEnd - pathStart));
+      next = writeVarint32(out, next, splice.pathTo - splice.pathFrom);
+      next = copyBytes(out, next, splice.path!, splice.pathFrom, splice.pathTo);
+      from = start + pathEnd;
+    } else {
+      if (!second) continue;
+      next = copyBytes(out, next, frame, from, start + path2Start - varint32Size(path2End - path2Start));
+      next = writeVarint32(out, next, splice.path2To - splice.path2From);
+      next = copyBytes(out, next, splice.path2!, splice.path2From, splice.path2To);
+      from = start + path2End;
+    }
+  }
+  return copyBytes(out, next, frame, from, start + bodyEnd);
+}
+
+/** By how much a field grows whose value had oldBytes and gets newBytes. */
+function growth(oldBytes: number, newBytes: number): number {
+  return newBytes - oldBytes + varint32Size(newBytes) - varint32Size(oldBytes);
+}
+
+function measureKept(frame: Buffer, start: number, end: number): number {
+  let bytes = 0;
+  let at = start;
+  while (at < end) {
+    const next = fieldEnd(frame, at, end);
+    if (isKept(frame[at]!)) bytes += next - at;
+    at = next;
+  }
+  return bytes;
+}
+
+function copyKept(out: Buffer, at: number, frame: Buffer, start: number, end: number): number {
+  let from = start;
+  let next = at;
+  while (from < end) {
+    const to = fieldEnd(frame, from, end);
+    if (isKept(frame[from]!)) next = copyBytes(out, next, frame, from, to);
+    from = to;
+  }
+  return next;
+}
+
+/** By the first byte of the tag; kept fields have tags of one byte. */
+function isKept(tag: number): boolean {
+  return tag < 0x80 && ((KEPT_FIELDS >> (tag >> 3)) & 1) !== 0;
+}
+
+/** End of the field whose tag is at `at`. The header was scanned: it is well-formed. */
+function fieldEnd(frame: Buffer, at: number, end: number): number {
+  const tag = readVarint32(frame, at, end);
+  const next = skipValue(frame, at + varint32Size(tag), end, tag & 7);
+  return next < 0 ? end : next;
+}
+
+function varint64Size(high: number, low: number): number {
+  if (high === 0) return varint32Size(low);
+  const upper = high >>> 0;
+  if (upper < 1 << 3) return 5;
+  if (upper < 1 << 10) return 6;
+  if (upper < 1 << 17) return 7;
+  if (upper < 1 << 24) return 8;
+  return upper < 2 ** 31 ? 9 : 10;
+}
