@@ -38,7 +38,8 @@ export class Answers {
   passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, end: number): boolean {
     const client = call.client as Client;
     const fields = call.fields;
-    if (fields.clientIdEnd - fields.clientIdStart > HEAD_BYTES / 2) return this.#passSuccessLongId(call, scan, buffer, end);
+    if (fields.clientIdEnd - fields.clientIdStart > HEAD_BYTES / 2)
+      return this.#passSuccessLongId(call, scan, buffer, end);
     const headEnd = writeSuccessHead(
       this.#head,
       0,
@@ -49,11 +50,29 @@ export class Answers {
       call.start + fields.clientIdEnd,
       fields.retryCount,
     );
-    return client.link.reply(client.connection, client.generation, fields.slot, 0, this.#head, 0, headEnd, buffer, scan.headerEnd, end);
+    return client.link.reply(
+      client.connection,
+      client.generation,
+      fields.slot,
+      0,
+      this.#head,
+      0,
+      headEnd,
+      buffer,
+      scan.headerEnd,
+      end,
+    );
   }
 
   /** A create or append answer: the same body with the name of the nameservice in its file status (field 19). */
-  passWithNamespace(call: Call, scan: ReplyScan, buffer: Buffer, end: number, field: number, nameservice: Buffer): void {
+  passWithNamespace(
+    call: Call,
+    scan: ReplyScan,
+    buffer: Buffer,
+    end: number,
+    field: number,
+    nameservice: Buffer,
+  ): void {
     const body = Buffer.allocUnsafe(namespaceBound(end - scan.headerEnd, nameservice.length));
     const bodyEnd = writeWithNamespace(body, 0, buffer, scan.headerEnd, end, field, nameservice);
     this.#replyOrWait(call, 0, this.#successFrame(call, body, 0, bodyEnd));
@@ -66,7 +85,9 @@ export class Answers {
     let end = scan.messageEnd;
     if (call.path !== null) {
       const fields = call.fields;
-      const grown = Buffer.allocUnsafe(translateBackBound(end - start, call.path.length, fields.pathEnd - fields.pathStart));
+      const grown = Buffer.allocUnsafe(
+        translateBackBound(end - start, call.path.length, fields.pathEnd - fields.pathStart),
+      );
       end = translateBack(
         buffer,
         start,
@@ -86,7 +107,9 @@ export class Answers {
     }
     const fields = call.fields;
     const classBytes = scan.classEnd - scan.classStart;
-    const out = Buffer.allocUnsafe(HEAD_BYTES + classBytes + (end - start) + (fields.clientIdEnd - fields.clientIdStart));
+    const out = Buffer.allocUnsafe(
+      HEAD_BYTES + classBytes + (end - start) + (fields.clientIdEnd - fields.clientIdStart),
+    );
     const outEnd = writeErrorHead(
       out,
       0,
@@ -137,7 +160,11 @@ export class Answers {
 
   /** The same for a call of a client that was never known here. */
   dropAt(link: AcceptorLink, connection: number, generation: number, slot: number): void {
-    if (this.#waiting.length === 0 && link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)) return;
+    if (
+      this.#waiting.length === 0 &&
+      link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)
+    )
+      return;
     this.#waiting.push({ link, connection, generation, slot, flags: ReplyFlag.NONE, bytes: NOTHING });
   }
 
@@ -148,7 +175,10 @@ export class Answers {
     this.#waiting = [];
     for (let i = 0; i < waiting.length; i++) {
       const r = waiting[i] as WaitingReply;
-      if (r.link !== link || !link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)) {
+      if (
+        r.link !== link ||
+        !link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)
+      ) {
         this.#waiting.push(r);
       }
     }
@@ -182,7 +212,18 @@ export class Answers {
 
   #reply(call: Call, flags: number, bytes: Buffer): boolean {
     const client = call.client as Client;
-    return client.link.reply(client.connection, client.generation, call.fields.slot, flags, bytes, 0, bytes.length, NOTHING, 0, 0);
+    return client.link.reply(
+      client.connection,
+      client.generation,
+      call.fields.slot,
+      flags,
+      bytes,
+      0,
+      bytes.length,
+      NOTHING,
+      0,
+      0,
+    );
   }
 
   #replyOrWait(call: Call, flags: number, bytes: Buffer): void {

@@ -16,7 +16,15 @@ import type { Method } from './method.ts';
  * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
  * - COMPOSING: its answer is made of the answers of its parts; leaves when the last of them has settled
  */
-export const Place = { FREE: 0, RESOLVING: 1, WAITING: 2, SUSPECT: 3, IN_FLIGHT: 4, SLEEPING: 5, COMPOSING: 6 } as const;
+export const Place = {
+  FREE: 0,
+  RESOLVING: 1,
+  WAITING: 2,
+  SUSPECT: 3,
+  IN_FLIGHT: 4,
+  SLEEPING: 5,
+  COMPOSING: 6,
+} as const;
 
 /** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
 export const SLAB_BYTES = 512;

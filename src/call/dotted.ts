@@ -5,7 +5,11 @@ export type Fields = Record<string, unknown>;
  * Visits the strings that a dotted name such as `snapshotList.snapshotListing.parent_fullpath` or `srcs` reaches in a decoded message; lists
  * on the way are visited item by item. What the visitor returns takes the place of the value; undefined leaves it.
  */
-export function visitDotted(message: Fields, dotted: string, visit: (value: string | Buffer) => string | Buffer | undefined): void {
+export function visitDotted(
+  message: Fields,
+  dotted: string,
+  visit: (value: string | Buffer) => string | Buffer | undefined,
+): void {
   const dot = dotted.indexOf('.');
   const name = dot < 0 ? dotted : dotted.slice(0, dot);
   if (!Object.hasOwn(message, name)) return;

@@ -1,7 +1,8 @@
 import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
+import { chooseNameNode } from '../namenode/choice.ts';
+import { NameNodeConnection } from '../namenode/connection.ts';
 import type { NameNode } from '../namenode/namenode.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
-import { chooseNameNode } from '../namenode/choice.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
 import { ControlBlock, NameNodeState } from '../shared/control-block.ts';
@@ -13,7 +14,7 @@ import { NameIndex } from '../wire/name-index.ts';
 import { Status } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { RequestSplice } from '../wire/splice.ts';
-import { NameNodeConnection } from '../namenode/connection.ts';
+import { textOf } from '../wire/text.ts';
 import { Answers } from './answer.ts';
 import { Call, CallPool, CallQueue, copyFields, Place, SLAB_BYTES } from './call.ts';
 import { Client } from './client.ts';
@@ -22,7 +23,6 @@ import type { Method } from './method.ts';
 import { METHODS } from './methods.ts';
 import { Resolver } from './resolve.ts';
 import { handlerOf, type StrategyHandler } from './strategies/index.ts';
-import { textOf } from '../wire/text.ts';
 
 /** Calls in a worker that belong to one nameservice, queued and in flight; beyond it they are answered with StandbyException. */
 export const MAX_CALLS_PER_NAMESERVICE = 32_768;
@@ -31,7 +31,11 @@ const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 2000;
 const WHEEL_TICK_MS = 20;
 
-const UNFIT = ['org.apache.hadoop.ipc.StandbyException', 'org.apache.hadoop.ipc.ObserverRetryOnActiveException', 'org.apache.hadoop.ipc.RetriableException'] as const;
+const UNFIT = [
+  'org.apache.hadoop.ipc.StandbyException',
+  'org.apache.hadoop.ipc.ObserverRetryOnActiveException',
+  'org.apache.hadoop.ipc.RetriableException',
+] as const;
 const NOT_STARTED = Buffer.from('NameNode still not started');
 
 /**
@@ -99,7 +103,13 @@ export class Engine implements WorkerSide, CallOwner {
   onOpen(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity): void {
     const user = this.pool.userOf(identity.user);
     user.clients++;
-    (this.#clients.get(link) as (Client | null)[])[connection] = new Client(link, connection, generation, identity, user);
+    (this.#clients.get(link) as (Client | null)[])[connection] = new Client(
+      link,
+      connection,
+      generation,
+      identity,
+      user,
+    );
   }
 
   onClose(link: AcceptorLink, connection: number, generation: number): void {
@@ -262,7 +272,14 @@ export class Engine implements WorkerSide, CallOwner {
           if (!this.answers.passSuccess(call, scan, buffer, end)) return false;
         } else {
           const field = method.namespaceIn === 'fs' ? 1 : 2;
-          this.answers.passWithNamespace(call, scan, buffer, end, field, this.nameserviceBytes[call.nameservice] as Buffer);
+          this.answers.passWithNamespace(
+            call,
+            scan,
+            buffer,
+            end,
+            field,
+            this.nameserviceBytes[call.nameservice] as Buffer,
+          );
         }
         this.#prove(call);
         this.#release(call);
@@ -309,7 +326,11 @@ export class Engine implements WorkerSide, CallOwner {
     call.lastTrouble = `${namenode.address}: ${why}`;
     this.counters.add(Counter.callsResent);
     if (!mayResend(call)) {
-      this.fail(call, Failure.IO, `The connection to ${namenode.address} was lost while ${nameOf(call)} was in flight (${why}); it may have been executed and was not sent again, because it carries no client id for the retry cache`);
+      this.fail(
+        call,
+        Failure.IO,
+        `The connection to ${namenode.address} was lost while ${nameOf(call)} was in flight (${why}); it may have been executed and was not sent again, because it carries no client id for the retry cache`,
+      );
       return;
     }
     if (explained) {
@@ -329,7 +350,11 @@ export class Engine implements WorkerSide, CallOwner {
     this.pool.probe(namenode, (alive) => {
       call.place = Place.RESOLVING;
       if (alive) {
-        this.fail(call, Failure.IO, `${namenode.address} closed a connection of its own for ${nameOf(call)} without an answer (${why}); the call is not sent again`);
+        this.fail(
+          call,
+          Failure.IO,
+          `${namenode.address} closed a connection of its own for ${nameOf(call)} without an answer (${why}); the call is not sent again`,
+        );
         return;
       }
       call.suspect = false;
@@ -400,7 +425,11 @@ export class Engine implements WorkerSide, CallOwner {
     }
     const namenodes = this.pool.namenodes[call.nameservice] as readonly NameNode[];
     if (namenodes.length === 0) {
-      this.fail(call, Failure.IO, `Cannot locate a registered namenode for ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId}`);
+      this.fail(
+        call,
+        Failure.IO,
+        `Cannot locate a registered namenode for ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId}`,
+      );
       return;
     }
     const namenode = chooseNameNode(call, namenodes, this.block, this.clock.nowMs);
@@ -536,7 +565,11 @@ export class Engine implements WorkerSide, CallOwner {
 function mayResend(call: Call): boolean {
   const method = call.method as Method;
   if (method.effect === 'read' || method.retry === 'Idempotent') return true;
-  return method.retry === 'AtMostOnce' && call.fields.callId >= 0 && call.fields.clientIdEnd - call.fields.clientIdStart === 16;
+  return (
+    method.retry === 'AtMostOnce' &&
+    call.fields.callId >= 0 &&
+    call.fields.clientIdEnd - call.fields.clientIdStart === 16
+  );
 }
 
 function nameOf(call: Call): string {
@@ -544,5 +577,8 @@ function nameOf(call: Call): string {
 }
 
 function isNotStarted(buffer: Buffer, start: number, end: number): boolean {
-  return end - start >= NOT_STARTED.length && buffer.compare(NOT_STARTED, 0, NOT_STARTED.length, start, start + NOT_STARTED.length) === 0;
+  return (
+    end - start >= NOT_STARTED.length &&
+    buffer.compare(NOT_STARTED, 0, NOT_STARTED.length, start, start + NOT_STARTED.length) === 0
+  );
 }

@@ -1,11 +1,11 @@
 import { isCanonicalPath, writeCanonicalPath } from '../mount/canonical.ts';
-import { MountSnapshot, NO_MOUNT } from '../mount/snapshot.ts';
+import { type MountSnapshot, NO_MOUNT } from '../mount/snapshot.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
+import { textOf } from '../wire/text.ts';
 import type { Call } from './call.ts';
 import type { Client } from './client.ts';
 import { Failure } from './failure.ts';
 import type { Method } from './method.ts';
-import { textOf } from '../wire/text.ts';
 
 /** `resolve` found no single nameservice: `className` and `message` say why. */
 export const REFUSED = -1;
@@ -58,7 +58,8 @@ export class Resolver {
       this.path = bytes.subarray(0, to);
     }
     const trash = this.#trashEnd(call, bytes, from, to);
-    const mount = trash < 0 ? snapshot.find(bytes, from, to) : trash === to ? NO_MOUNT : snapshot.find(bytes, trash, to);
+    const mount =
+      trash < 0 ? snapshot.find(bytes, from, to) : trash === to ? NO_MOUNT : snapshot.find(bytes, trash, to);
     this.mount = mount;
     this.atMount = trash < 0 && snapshot.atMount;
     this.mountsBelow = trash < 0 && snapshot.mountsBelow;
@@ -82,7 +83,10 @@ export class Resolver {
     }
     const nameservice = snapshot.destinationNameservice(mount, 0);
     if (nameservice >= this.#topology.nameservices.length) {
-      return this.refuse(Failure.IO, `Cannot locate a registered namenode for ${snapshot.nameserviceName(nameservice)} from ${this.#settings.routerId}`);
+      return this.refuse(
+        Failure.IO,
+        `Cannot locate a registered namenode for ${snapshot.nameserviceName(nameservice)} from ${this.#settings.routerId}`,
+      );
     }
     if (trash < 0 && !snapshot.sameAsTarget(mount)) this.#replace(snapshot, mount, bytes, to);
     return nameservice;
@@ -151,7 +155,10 @@ export class Resolver {
           : `The operation is not allowed because there are mount points: ${children.join(',')} under the path: ${path}`,
       );
     }
-    return this.refuse(Failure.ACCESS_CONTROL, `The operation is not allowed because the path: ${path} is a mount point`);
+    return this.refuse(
+      Failure.ACCESS_CONTROL,
+      `The operation is not allowed because the path: ${path} is a mount point`,
+    );
   }
 }
 

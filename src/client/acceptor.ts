@@ -88,12 +88,15 @@ export class Acceptor implements AcceptorSide {
     const server = net.createServer({ noDelay: this.settings.tcpNoDelay });
     this.#server = server;
     server.on('error', failed);
-    server.listen({ host: this.settings.rpcHost, port, backlog: LISTEN_BACKLOG, reusePort: this.settings.acceptors > 1 }, () => {
-      const handle = (server as unknown as { _handle: AcceptingHandle })._handle;
-      // Accepted handles become sockets that read into our one buffer; net.Server has no public way to that.
-      handle.onconnection = (status, accepted) => this.#onConnection(status, accepted);
-      listening((server.address() as net.AddressInfo).port);
-    });
+    server.listen(
+      { host: this.settings.rpcHost, port, backlog: LISTEN_BACKLOG, reusePort: this.settings.acceptors > 1 },
+      () => {
+        const handle = (server as unknown as { _handle: AcceptingHandle })._handle;
+        // Accepted handles become sockets that read into our one buffer; net.Server has no public way to that.
+        handle.onconnection = (status, accepted) => this.#onConnection(status, accepted);
+        listening((server.address() as net.AddressInfo).port);
+      },
+    );
     this.#sweep = setInterval(() => this.#onSweep(), SWEEP_MS);
   }
 
@@ -127,7 +130,8 @@ export class Acceptor implements AcceptorSide {
       if (worker === null) continue;
       busiest = Math.max(busiest, worker.connections);
       if (least === null || worker.connections < least.connections) least = worker;
-      if (worker.users.has(identity.user) && (chosen === null || worker.connections < chosen.connections)) chosen = worker;
+      if (worker.users.has(identity.user) && (chosen === null || worker.connections < chosen.connections))
+        chosen = worker;
     }
     const idlest = least as Worker;
     // The user's NameNode connections are there already, unless that worker clearly has more to do than another.
@@ -283,7 +287,8 @@ export class Acceptor implements AcceptorSide {
       this.#pauseAccepting(status);
       return;
     }
-    const limit = this.settings.maxConnections > 0 ? Math.min(this.settings.maxConnections, MAX_CONNECTIONS) : MAX_CONNECTIONS;
+    const limit =
+      this.settings.maxConnections > 0 ? Math.min(this.settings.maxConnections, MAX_CONNECTIONS) : MAX_CONNECTIONS;
     if (this.#open >= limit || this.draining) {
       this.counters.add(Counter.clientsRefused);
       handle.close();

@@ -266,7 +266,12 @@ export class ClientConnection implements FrameSink {
   #onSasl(buffer: Buffer, start: number, end: number): void {
     if (!this.#sasl || this.state !== ClientState.SASL) {
       this.endWith(
-        fatal(CallId.SASL, ErrorDetail.FATAL_INVALID_RPC_HEADER, RPC_SERVER_EXCEPTION, 'SASL protocol not requested by client'),
+        fatal(
+          CallId.SASL,
+          ErrorDetail.FATAL_INVALID_RPC_HEADER,
+          RPC_SERVER_EXCEPTION,
+          'SASL protocol not requested by client',
+        ),
       );
       return;
     }
@@ -280,8 +285,18 @@ export class ClientConnection implements FrameSink {
     }
     this.endWith(
       state === SaslState.INITIATE
-        ? fatal(CallId.SASL, ErrorDetail.FATAL_UNAUTHORIZED, ACCESS_CONTROL, `${sasl.method} authentication is not enabled.  Available:[SIMPLE]`)
-        : fatal(CallId.SASL, ErrorDetail.FATAL_UNAUTHORIZED, 'javax.security.sasl.SaslException', 'Client sent unsupported state'),
+        ? fatal(
+            CallId.SASL,
+            ErrorDetail.FATAL_UNAUTHORIZED,
+            ACCESS_CONTROL,
+            `${sasl.method} authentication is not enabled.  Available:[SIMPLE]`,
+          )
+        : fatal(
+            CallId.SASL,
+            ErrorDetail.FATAL_UNAUTHORIZED,
+            'javax.security.sasl.SaslException',
+            'Client sent unsupported state',
+          ),
     );
   }
 
@@ -289,14 +304,24 @@ export class ClientConnection implements FrameSink {
     const context = new ConnectionContext();
     if (scanConnectionContext(buffer, start, end, context) !== SCAN_OK) {
       this.endWith(
-        fatal(CallId.CONNECTION_CONTEXT, ErrorDetail.FATAL_DESERIALIZING_REQUEST, RPC_SERVER_EXCEPTION, 'Error decoding IpcConnectionContextProto'),
+        fatal(
+          CallId.CONNECTION_CONTEXT,
+          ErrorDetail.FATAL_DESERIALIZING_REQUEST,
+          RPC_SERVER_EXCEPTION,
+          'Error decoding IpcConnectionContextProto',
+        ),
       );
       return;
     }
     if (context.user === '') {
       // A Java Router would run such a connection's calls as its own (super)user.
       this.endWith(
-        fatal(CallId.CONNECTION_CONTEXT, ErrorDetail.FATAL_UNAUTHORIZED, ACCESS_CONTROL, 'The connection context names no user: SIMPLE authentication needs an effective user'),
+        fatal(
+          CallId.CONNECTION_CONTEXT,
+          ErrorDetail.FATAL_UNAUTHORIZED,
+          ACCESS_CONTROL,
+          'The connection context names no user: SIMPLE authentication needs an effective user',
+        ),
       );
       return;
     }
@@ -365,7 +390,11 @@ export class ClientConnection implements FrameSink {
       return;
     }
     if (code === FRAME_NO_MEMORY) this.close('the memory budget is used up', Counter.clientsRefused);
-    else this.close(`a frame of ${this.#assembler.badLength} bytes, the limit is ${this.acceptor.settings.maxRequestBytes} (ipc.maximum.data.length)`, Counter.clientsRefused);
+    else
+      this.close(
+        `a frame of ${this.#assembler.badLength} bytes, the limit is ${this.acceptor.settings.maxRequestBytes} (ipc.maximum.data.length)`,
+        Counter.clientsRefused,
+      );
   }
 
   #pause(why: number): void {

@@ -3,9 +3,17 @@ import { METHODS, methodIndex, PROTOCOLS } from '../call/methods.ts';
 import { CallScan, SCAN_OK, SCAN_UNSURE, scanBody, scanHeader, scanRequestHeader } from '../wire/call-scan.ts';
 import { NameIndex } from '../wire/name-index.ts';
 import { RecodeFailure, recodeFrame } from '../wire/recode.ts';
-import { encodeError, ErrorDetail, Status } from '../wire/reply-head.ts';
+import { encodeError, Status } from '../wire/reply-head.ts';
 import { textOf } from '../wire/text.ts';
-import { badHeader, errorTo, invalidHeader, malformed, unknownMethod, unknownProtocol, versionMismatch } from './refusal.ts';
+import {
+  badHeader,
+  errorTo,
+  invalidHeader,
+  malformed,
+  unknownMethod,
+  unknownProtocol,
+  versionMismatch,
+} from './refusal.ts';
 
 export const RPC_FINAL_PACKET = 0;
 export const RPC_PROTOCOL_BUFFER = 2;
@@ -21,9 +29,13 @@ export const ReadCall = {
 } as const;
 
 const PROTOCOL_INDEX = new NameIndex(PROTOCOLS.map((protocol) => protocol.name));
-const METHOD_INDEXES = PROTOCOLS.map((_, p) => new NameIndex(METHODS.filter((method) => method.protocol === p).map((method) => method.name)));
+const METHOD_INDEXES = PROTOCOLS.map(
+  (_, p) => new NameIndex(METHODS.filter((method) => method.protocol === p).map((method) => method.name)),
+);
 /** Index in METHODS of the n-th method of each protocol. */
-const METHOD_NUMBERS = PROTOCOLS.map((_, p) => METHODS.filter((method) => method.protocol === p).map((method) => method.index));
+const METHOD_NUMBERS = PROTOCOLS.map((_, p) =>
+  METHODS.filter((method) => method.protocol === p).map((method) => method.index),
+);
 
 /**
  * Leg (a) read-call: finds method and paths of one call where they lie, and refuses at once what a NameNode would answer by closing the
@@ -91,9 +103,12 @@ export class CallReader {
     const { scan } = this;
     if (scan.rpcOp === -1) return this.#refuseFatal(invalidHeader(scan, ' IPC Server: No rpc op in rpcRequestHeader'));
     if (scan.rpcOp !== RPC_FINAL_PACKET) {
-      return this.#refuseFatal(invalidHeader(scan, ` IPC Server does not implement rpc header operation ${scan.rpcOp}`));
+      return this.#refuseFatal(
+        invalidHeader(scan, ` IPC Server does not implement rpc header operation ${scan.rpcOp}`),
+      );
     }
-    if (scan.rpcKind === -1) return this.#refuseFatal(invalidHeader(scan, ' IPC Server: No rpc kind in rpcRequestHeader'));
+    if (scan.rpcKind === -1)
+      return this.#refuseFatal(invalidHeader(scan, ' IPC Server: No rpc kind in rpcRequestHeader'));
     if (scan.rpcKind !== RPC_PROTOCOL_BUFFER) {
       return this.#refuseFatal(invalidHeader(scan, `Unknown rpc kind in rpc header: ${scan.rpcKind}`));
     }
@@ -103,12 +118,16 @@ export class CallReader {
   #findMethod(connectionProtocol: string): number {
     const { scan, frame, start } = this;
     const protocol = PROTOCOL_INDEX.find(frame, start + scan.protocolStart, start + scan.protocolEnd);
-    if (protocol < 0) return this.#refuse(unknownProtocol(textOf(frame, start + scan.protocolStart, start + scan.protocolEnd)));
+    if (protocol < 0)
+      return this.#refuse(unknownProtocol(textOf(frame, start + scan.protocolStart, start + scan.protocolEnd)));
     const { version, name } = PROTOCOLS[protocol] as (typeof PROTOCOLS)[number];
-    if (scan.clientProtocolVersion !== version) return this.#refuse(versionMismatch(name, scan.clientProtocolVersion, version));
+    if (scan.clientProtocolVersion !== version)
+      return this.#refuse(versionMismatch(name, scan.clientProtocolVersion, version));
     const at = (METHOD_INDEXES[protocol] as NameIndex).find(frame, start + scan.methodStart, start + scan.methodEnd);
     if (at < 0) {
-      return this.#refuse(unknownMethod(textOf(frame, start + scan.methodStart, start + scan.methodEnd), connectionProtocol));
+      return this.#refuse(
+        unknownMethod(textOf(frame, start + scan.methodStart, start + scan.methodEnd), connectionProtocol),
+      );
     }
     scan.method = (METHOD_NUMBERS[protocol] as number[])[at] as number;
     return ReadCall.CALL;
@@ -125,7 +144,7 @@ export class CallReader {
   }
 
   #giveUp(): number {
-    return this.#refuse({ ...malformed('the request cannot be read, even decoded whole'), detail: ErrorDetail.ERROR_APPLICATION });
+    return this.#refuse(malformed('the request cannot be read, even decoded whole'));
   }
 }
 

@@ -7,7 +7,13 @@ export const RPC_SERVER_EXCEPTION = 'org.apache.hadoop.ipc.RpcServerException';
 export const ACCESS_CONTROL = 'org.apache.hadoop.security.AccessControlException';
 export const AUTHORIZATION = 'org.apache.hadoop.security.authorize.AuthorizationException';
 
-export function fatal(callId: number, detail: number, className: string, message: string, retryCount: number = NO_RETRY_COUNT): Buffer {
+export function fatal(
+  callId: number,
+  detail: number,
+  className: string,
+  message: string,
+  retryCount: number = NO_RETRY_COUNT,
+): Buffer {
   return encodeError({ callId, status: Status.FATAL, detail, className, message, retryCount });
 }
 

@@ -6,6 +6,8 @@ import { ConfigError } from './config-error.ts';
 
 /** Files that include files that include files…: more is a circle. */
 const MAX_INCLUDE_DEPTH = 16;
+/** Files taken in by one file, directly or not. */
+const MAX_INCLUDES = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /*
@@ -36,7 +38,7 @@ export interface IncludeRoots {
 
 /** All properties of one configuration file in document order, those of included files in the place of the include. */
 export function readHadoopXml(path: string, roots: IncludeRoots): FileProperty[] {
-  return parseFile(path, roots, { file: path, prefix: '', depth: 0 });
+  return parseFile(path, roots, { file: path, prefix: '', depth: 0, included: { count: 0 } });
 }
 
 interface Position {
@@ -44,6 +46,8 @@ interface Position {
   /** "file:line includes " of the including files, '' at the top. */
   readonly prefix: string;
   readonly depth: number;
+  /** Files taken in so far by the file being loaded. */
+  readonly included: { count: number };
 }
 
 class HadoopXmlFile {
@@ -154,12 +158,16 @@ class HadoopXmlFile {
       this.#targetMissing = true;
       return;
     }
-    const { file, prefix, depth } = this.#position;
+    const { file, prefix, depth, included } = this.#position;
+    included.count++;
+    if (included.count > MAX_INCLUDES) {
+      throw this.#error(`more than ${MAX_INCLUDES} included files`, 'put their properties into fewer files');
+    }
     if (depth + 1 > MAX_INCLUDE_DEPTH) {
       throw this.#error(`more than ${MAX_INCLUDE_DEPTH} files include one another`, 'break the circle of includes');
     }
     const inside = `${prefix}${basename(this.#path)}:${this.#parser.line} includes `;
-    for (const property of parseFile(target, this.#roots, { file, prefix: inside, depth: depth + 1 })) {
+    for (const property of parseFile(target, this.#roots, { file, prefix: inside, depth: depth + 1, included })) {
       this.#found.push(property);
     }
   }

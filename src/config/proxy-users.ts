@@ -1,6 +1,6 @@
-import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import type { Configuration } from './configuration.ts';
+import { type LookUpHost, lookUpHost } from './host-names.ts';
 import { parseList } from './values.ts';
 
 const PREFIX = 'hadoop.proxyuser.';
@@ -58,14 +58,14 @@ export function readProxyUsers(configuration: Configuration): ProxyUserRules {
 }
 
 /** The same rules with the addresses of their host names, as the name service has them now. Names without an address stay out. */
-export async function resolveHostNames(rules: ProxyUserRules): Promise<ProxyUserRules> {
+export async function resolveHostNames(
+  rules: ProxyUserRules,
+  lookUp: LookUpHost = lookUpHost,
+): Promise<ProxyUserRules> {
   const names = new Set([...rules.values()].flatMap(({ hosts }) => hosts?.names ?? []));
   const resolved = new Map(
     await Promise.all(
-      [...names].map(async (name): Promise<[string, string[]]> => {
-        const addresses = await lookup(name, { all: true }).catch(() => []);
-        return [name, addresses.map(({ address }) => canonicalAddress(address))];
-      }),
+      [...names].map(async (name): Promise<[string, string[]]> => [name, (await lookUp(name)).map(canonicalAddress)]),
     ),
   );
   const withAddresses = ([user, rule]: [string, ProxyUserRule]): [string, ProxyUserRule] => {

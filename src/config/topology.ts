@@ -1,15 +1,12 @@
-import { lookup } from 'node:dns/promises';
 import { hostname, networkInterfaces } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { NameNodeAddress, Nameservice, Topology } from '../shared/settings.ts';
 import { ConfigError } from './config-error.ts';
 import type { Configuration } from './configuration.ts';
+import { type LookUpHost, lookUpHost } from './host-names.ts';
 
 const RPC_ADDRESS = 'dfs.namenode.rpc-address';
 const MONITORED = 'dfs.federation.router.monitor.namenode';
 const DEFAULT_NAMENODE_PORT = 8020;
-/** Names that do not resolve in this time count as other machines. */
-const RESOLVE_WITHIN_MS = 2_000;
 /** The index of a nameservice must fit where shared memory and mount snapshots keep it. */
 const MAX_NAMESERVICES = 1_024;
 
@@ -82,7 +79,10 @@ export function namesOfThisHost(): Set<string> {
 }
 
 /** `namesOfThisHost` and those configured NameNode hosts with the router's port that resolve to one of them. */
-export async function findLocalHosts(configuration: Configuration): Promise<LocalHosts> {
+export async function findLocalHosts(
+  configuration: Configuration,
+  lookUp: LookUpHost = lookUpHost,
+): Promise<LocalHosts> {
   const local = namesOfThisHost();
   const port = readRouterPort(configuration);
   const candidates = new Set<string>();
@@ -91,15 +91,11 @@ export async function findLocalHosts(configuration: Configuration): Promise<Loca
     const address = tryAddress(configuration, name);
     if (address !== null && address.port === port) candidates.add(address.host.toLowerCase());
   }
-  const found = await Promise.all([...candidates].map(async (host) => ((await resolvesTo(host, local)) ? host : null)));
-  for (const host of found) if (host !== null) local.add(host);
-  return local;
-}
-
-async function resolvesTo(host: string, local: LocalHosts): Promise<boolean> {
-  const lookedUp = lookup(host, { all: true }).catch(() => []);
-  const addresses = await Promise.race([lookedUp, sleep(RESOLVE_WITHIN_MS, [], { ref: false })]);
-  return addresses.some(({ address }) => local.has(address.toLowerCase()));
+  const isLocal = async (host: string): Promise<boolean> =>
+    (await lookUp(host)).some((address) => local.has(address.toLowerCase()));
+  const hosts = [...candidates].filter((host) => !local.has(host));
+  const answers = await Promise.all(hosts.map(isLocal));
+  return new Set([...local, ...hosts.filter((_, index) => answers[index])]);
 }
 
 /** Nameservice → NameNodes named one by one. */

@@ -3,7 +3,12 @@ import type { Settings, Topology } from '../shared/settings.ts';
 import { HdfsClient } from './hdfs-client.ts';
 import type { Log } from './log.ts';
 
-const HA_STATES = { ACTIVE: NameNodeState.ACTIVE, STANDBY: NameNodeState.STANDBY, OBSERVER: NameNodeState.OBSERVER, INITIALIZING: NameNodeState.UNAVAILABLE } as const;
+const HA_STATES = {
+  ACTIVE: NameNodeState.ACTIVE,
+  STANDBY: NameNodeState.STANDBY,
+  OBSERVER: NameNodeState.OBSERVER,
+  INITIALIZING: NameNodeState.UNAVAILABLE,
+} as const;
 /** Longest time for all questions of one heartbeat to one NameNode. */
 const HEARTBEAT_TIMEOUT_MS = 5000;
 
@@ -57,7 +62,9 @@ export class Heartbeats {
     const asked: Promise<void>[] = [];
     for (const [n, nameservice] of this.#topology.nameservices.entries()) {
       for (const [i, namenode] of nameservice.namenodes.entries()) {
-        asked.push(this.#ask(n, i, namenode.host, namenode.port).catch((error: unknown) => this.#onSilence(n, i, error)));
+        asked.push(
+          this.#ask(n, i, namenode.host, namenode.port).catch((error: unknown) => this.#onSilence(n, i, error)),
+        );
       }
     }
     await Promise.all(asked);
@@ -88,6 +95,9 @@ export class Heartbeats {
 
   #onSilence(nameservice: number, index: number, error: unknown): void {
     const name = `${this.#topology.nameservices[nameservice]?.id}.${this.#topology.nameservices[nameservice]?.namenodes[index]?.id}`;
-    this.#log.debug({ namenode: name, reason: error instanceof Error ? error.message : String(error) }, 'no answer to a heartbeat');
+    this.#log.debug(
+      { namenode: name, reason: error instanceof Error ? error.message : String(error) },
+      'no answer to a heartbeat',
+    );
   }
 }

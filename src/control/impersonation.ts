@@ -1,6 +1,12 @@
 import type { Configuration } from '../config/configuration.ts';
 import { Groups, readGroupOptions } from '../config/groups.ts';
-import { mayImpersonate, needsGroups, type ProxyUserRules, readProxyUsers, resolveHostNames } from '../config/proxy-users.ts';
+import {
+  mayImpersonate,
+  needsGroups,
+  type ProxyUserRules,
+  readProxyUsers,
+  resolveHostNames,
+} from '../config/proxy-users.ts';
 import type { ClientIdentity } from '../handoff/link.ts';
 
 /** Decides whether a real user may act for the effective one (`hadoop.proxyuser.*`); asked by acceptors for such connections only. */

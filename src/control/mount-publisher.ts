@@ -37,7 +37,8 @@ export class MountPublisher {
   /** Builds the table of these entries and makes it the current one. Throws MountError's text when it cannot be built. */
   async build(entries: readonly MountEntry[]): Promise<void> {
     const slot = this.#pool.take();
-    if (slot === null) throw new Error('all mount snapshot buffers are in use: a thread has not moved on to the current mount table');
+    if (slot === null)
+      throw new Error('all mount snapshot buffers are in use: a thread has not moved on to the current mount table');
     const task: BuildTask = { entries, nameservices: this.#nameservices, epoch: slot.epoch, buffer: slot.buffer };
     try {
       const { buffer }: BuildResult = await this.#piscina.run(task);

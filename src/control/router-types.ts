@@ -23,3 +23,8 @@ export interface RunningRouter {
   /** Resolves with an exit code when the router has ended, drained or not. */
   readonly closed: Promise<number>;
 }
+
+/** The client port cannot be had; the message says why and what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}

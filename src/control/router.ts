@@ -7,7 +7,7 @@ import { Heartbeats } from './heartbeats.ts';
 import { Impersonation } from './impersonation.ts';
 import type { Log } from './log.ts';
 import { MountPublisher } from './mount-publisher.ts';
-import type { RouterOptions, RunningRouter } from './router-types.ts';
+import { ListenError, type RouterOptions, type RunningRouter } from './router-types.ts';
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
 /** Size of each ring between an acceptor and a worker. */
@@ -64,21 +64,38 @@ class Router implements RunningRouter, ThreadEvents {
     const threads = settings.acceptors + (inline ? 0 : settings.workers);
     const control = createControlBlock(nameservices);
     this.#block = new ControlBlock(control, nameservices);
-    this.#share = { settings, topology, control, counters: createCounters(threads), epochs: allocateEpochWords(threads) };
+    this.#share = {
+      settings,
+      topology,
+      control,
+      counters: createCounters(threads),
+      epochs: allocateEpochWords(threads),
+    };
     this.#publisher = new MountPublisher(
       this.#share.epochs,
       topology.nameservices.map(({ id }) => id),
     );
     const epoch = (): number => this.#publisher.epoch;
-    this.#acceptors = new ThreadPool(inline ? 'inline' : 'acceptor', settings.acceptors, 0, this.#share, this, log, epoch);
-    this.#workers = inline ? null : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
+    this.#acceptors = new ThreadPool(
+      inline ? 'inline' : 'acceptor',
+      settings.acceptors,
+      0,
+      this.#share,
+      this,
+      log,
+      epoch,
+    );
+    this.#workers = inline
+      ? null
+      : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
     this.#heartbeats = new Heartbeats(
       settings,
       topology,
       this.#block,
       log,
       configuration.readDurationMs('dfs.federation.router.heartbeat.interval'),
-      (pool, nameservice) => this.#tellEngines((thread) => thread.tell({ kind: 'block-pools', pools: [[pool, nameservice]] })),
+      (pool, nameservice) =>
+        this.#tellEngines((thread) => thread.tell({ kind: 'block-pools', pools: [[pool, nameservice]] })),
     );
     this.#impersonation = new Impersonation(configuration);
   }
@@ -96,7 +113,16 @@ class Router implements RunningRouter, ThreadEvents {
     this.#acceptors.threads[0]?.tell({ kind: 'listen', port: settings.rpcPort });
     await this.#listening.promise;
     this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${this.#port}`;
-    this.#log.info({ rpc: this.rpc, mounts: entries.length, handoff: settings.handoff, acceptors: settings.acceptors, workers: settings.workers }, 'serving');
+    this.#log.info(
+      {
+        rpc: this.rpc,
+        mounts: entries.length,
+        handoff: settings.handoff,
+        acceptors: settings.acceptors,
+        workers: settings.workers,
+      },
+      'serving',
+    );
   }
 
   drain(): Promise<{ cut: number }> {
@@ -138,7 +164,11 @@ class Router implements RunningRouter, ThreadEvents {
         this.#onListening(message.port);
         break;
       case 'listen-failed':
-        this.#listening.reject(new Error(`cannot listen on ${this.#options.settings.rpcHost}:${this.#options.settings.rpcPort}: ${message.message}`));
+        this.#listening.reject(
+          new ListenError(
+            `cannot listen on ${this.#options.settings.rpcHost}:${this.#options.settings.rpcPort} (dfs.federation.router.rpc-address, --rpc): ${message.message}; choose another port, or stop what holds it`,
+          ),
+        );
         break;
       case 'authorize': {
         const { connection, generation, identity } = message;

@@ -66,7 +66,15 @@ export class ThreadPool {
   #stopping = false;
 
   /** `firstThread` is the number of its first thread among all; `epoch` the mount snapshot that a starting thread will be given. */
-  constructor(kind: ThreadKind, count: number, firstThread: number, share: ThreadShare, events: ThreadEvents, log: Log, epoch: () => number) {
+  constructor(
+    kind: ThreadKind,
+    count: number,
+    firstThread: number,
+    share: ThreadShare,
+    events: ThreadEvents,
+    log: Log,
+    epoch: () => number,
+  ) {
     this.#share = share;
     this.#events = events;
     this.#log = log;
@@ -121,7 +129,10 @@ export class ThreadPool {
     thread.port?.close();
     thread.port = null;
     if (this.#stopping) return;
-    this.#log.error({ err: error, thread: `${thread.kind} ${thread.index}` }, 'a thread has died; its calls are answered with RetriableException');
+    this.#log.error(
+      { err: error, thread: `${thread.kind} ${thread.index}` },
+      'a thread has died; its calls are answered with RetriableException',
+    );
     this.#events.onDeath(thread);
     const now = performance.now();
     thread.deaths.push(now);

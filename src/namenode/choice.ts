@@ -16,7 +16,12 @@ const SHUNNED = 10;
  * The NameNode to ask next: the one known as active, then those that may have become it, each once a round; null at the end of the round.
  * Observers come last: what they answer without a state id may be stale.
  */
-export function chooseNameNode(call: Call, namenodes: readonly NameNode[], block: ControlBlock, nowMs: number): NameNode | null {
+export function chooseNameNode(
+  call: Call,
+  namenodes: readonly NameNode[],
+  block: ControlBlock,
+  nowMs: number,
+): NameNode | null {
   const active = block.activeOf(call.nameservice);
   if (active >= 0 && (call.tried & (1 << active)) === 0) {
     const namenode = namenodes[active] as NameNode;

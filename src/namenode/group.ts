@@ -157,7 +157,8 @@ export class ConnectionGroup {
       if (connection.inFlight === 0 && connection.lastUseMs < beforeMs) connection.destroy('idle');
     }
     const lone = this.#lone;
-    if (lone !== null && lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs) lone.destroy('idle');
+    if (lone !== null && lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs)
+      lone.destroy('idle');
   }
 
   pumpSuspectsSoon(): void {

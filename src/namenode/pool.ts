@@ -168,7 +168,8 @@ export class NameNodePool {
     for (const namenode of this.#all) {
       connections += namenode.connections.size;
       for (const connection of namenode.connections) {
-        if (connection.state === ConnectionState.OPEN && now - connection.lastWriteMs >= this.settings.pingIntervalMs) connection.ping();
+        if (connection.state === ConnectionState.OPEN && now - connection.lastWriteMs >= this.settings.pingIntervalMs)
+          connection.ping();
       }
       if (namenode.inFlight > 0 && !namenode.probing) {
         const since = Math.max(namenode.lastByteMs, namenode.busySinceMs);
@@ -180,7 +181,7 @@ export class NameNodePool {
       if (group.idle && group.waiting.length === 0 && group.suspects.length === 0) this.#forgetGroup(group);
     }
     for (const [name, user] of this.#users) {
-      if (user.clients === 0 && user.groups.every((group) => group === null)) this.#users.delete(name);
+      if (user.clients === 0 && user.open === 0) this.#users.delete(name);
     }
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
   }
@@ -204,7 +205,7 @@ export class NameNodePool {
 
   /** Closes every connection to it; their calls come back through `onLost` as explained. */
   closeAllOf(namenode: NameNode, why: string): void {
-    for (const connection of [...namenode.connections]) connection.destroy(why);
+    for (const connection of namenode.connections) connection.destroy(why);
   }
 
   close(): void {
@@ -223,7 +224,10 @@ export class NameNodePool {
         this.counters.add(Counter.namenodesHung);
         namenode.shun(this.clock.nowMs);
         this.owner.onHung(namenode);
-        this.closeAllOf(namenode, `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`);
+        this.closeAllOf(
+          namenode,
+          `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`,
+        );
       }
     });
   }
@@ -231,6 +235,7 @@ export class NameNodePool {
   #makeGroup(user: User, namenode: NameNode, protocol: number, at: number): ConnectionGroup {
     const group = new ConnectionGroup(this, user, namenode, (PROTOCOLS[protocol] as (typeof PROTOCOLS)[number]).name);
     user.groups[at] = group;
+    user.open++;
     this.#groups.add(group);
     if (this.sweep.wheelSlot < 0) this.wheel.add(this.sweep, SWEEP_MS);
     return group;
@@ -239,6 +244,8 @@ export class NameNodePool {
   #forgetGroup(group: ConnectionGroup): void {
     this.#groups.delete(group);
     const at = group.user.groups.indexOf(group);
-    if (at >= 0) group.user.groups[at] = null;
+    if (at < 0) return;
+    group.user.groups[at] = null;
+    group.user.open--;
   }
 }

@@ -29,7 +29,16 @@ export function probeNameNode(target: ProbeTarget, answered: (alive: boolean) =>
   }
   socket.on('connect', () => {
     socket.write(encodeHandshake({ user: target.user, realUser: '', protocol: PROTOCOL, clientId: target.clientId }));
-    socket.write(encodeCall({ protocol: PROTOCOL, version: 1, method: 'getHAServiceState', callId: 0, clientId: target.clientId, body: Buffer.alloc(0) }));
+    socket.write(
+      encodeCall({
+        protocol: PROTOCOL,
+        version: 1,
+        method: 'getHAServiceState',
+        callId: 0,
+        clientId: target.clientId,
+        body: Buffer.alloc(0),
+      }),
+    );
   });
   socket.on('data', () => end(true));
   socket.on('error', () => end(false));

@@ -5,6 +5,8 @@ export class User {
   readonly user: string;
   /** By NameNode number × number of protocols + protocol; filled as needed. */
   readonly groups: (ConnectionGroup | null)[];
+  /** Groups that are not null. */
+  open = 0;
   /** Client connections of this user at this worker. */
   clients = 0;
 

@@ -3,10 +3,32 @@
  * that is a few events old; it never sees a torn number on 64-bit machines.
  */
 export const COUNTERS = [
-  'clientsAccepted', 'clientsClosed', 'clientsRefused', 'handshakesRefused', 'slowReadersClosed', 'idleClientsClosed',
-  'callsRead', 'callsRecoded', 'callsRefused', 'repliesWritten', 'repliesDropped', 'strayReplies',
-  'callsForwarded', 'callsResent', 'callsUnsupported', 'callsLocal', 'callsExpired',
-  'namenodeConnectionsOpened', 'namenodeConnectionsLost', 'namenodeConnectFailures', 'namenodesHung', 'unknownReplies', 'standbyAnswers', 'activeChanges', 'suspectsSent', 'pingsSent',
+  'clientsAccepted',
+  'clientsClosed',
+  'clientsRefused',
+  'handshakesRefused',
+  'slowReadersClosed',
+  'idleClientsClosed',
+  'callsRead',
+  'callsRecoded',
+  'callsRefused',
+  'repliesWritten',
+  'repliesDropped',
+  'strayReplies',
+  'callsForwarded',
+  'callsResent',
+  'callsUnsupported',
+  'callsLocal',
+  'callsExpired',
+  'namenodeConnectionsOpened',
+  'namenodeConnectionsLost',
+  'namenodeConnectFailures',
+  'namenodesHung',
+  'unknownReplies',
+  'standbyAnswers',
+  'activeChanges',
+  'suspectsSent',
+  'pingsSent',
 ] as const;
 
 export type CounterName = (typeof COUNTERS)[number];

@@ -1,6 +1,7 @@
 /** Entry of an acceptor thread: a piscina task that ends when the main thread says stop. */
-import type { FromThread, ThreadStart, ToThread } from './messages.ts';
+
 import { startAcceptor, tellAcceptor } from './acceptor-side.ts';
+import type { FromThread, ThreadStart, ToThread } from './messages.ts';
 
 export default function runAcceptor(start: ThreadStart): Promise<void> {
   const acceptor = startAcceptor(start);

@@ -1,8 +1,8 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { ClientIdentity } from '../handoff/link.ts';
 import type { RingPlumbing } from '../handoff/ring-end.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
-import type { MessagePort } from 'node:worker_threads';
 
 /** What a thread is started with (the piscina task); everything else reaches it by `port`. */
 export interface ThreadStart {
@@ -27,7 +27,12 @@ export type ToThread =
   | { readonly kind: 'snapshot'; readonly buffer: SharedBytes }
   | { readonly kind: 'block-pools'; readonly pools: readonly (readonly [string, number])[] }
   | { readonly kind: 'listen'; readonly port: number }
-  | { readonly kind: 'authorized'; readonly connection: number; readonly generation: number; readonly refusal: string | null }
+  | {
+      readonly kind: 'authorized';
+      readonly connection: number;
+      readonly generation: number;
+      readonly refusal: string | null;
+    }
   | { readonly kind: 'drain' }
   | { readonly kind: 'stop' };
 
@@ -36,7 +41,12 @@ export type FromThread =
   | { readonly kind: 'ready' }
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'listen-failed'; readonly message: string }
-  | { readonly kind: 'authorize'; readonly connection: number; readonly generation: number; readonly identity: ClientIdentity }
+  | {
+      readonly kind: 'authorize';
+      readonly connection: number;
+      readonly generation: number;
+      readonly identity: ClientIdentity;
+    }
   | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'drained' }
   /** Answer to `stop`: calls that were outstanding. */

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Hadoop's configuration
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -264,6 +265,9 @@ describe('includes', () => {
     );
     write('hdfs-site.xml', include('hdfs-site.xml'));
     expect(failure(load).message).toContain('more than 16 files include one another');
+    write('one.xml', property('a', '1'));
+    write('hdfs-site.xml', include('one.xml').repeat(1_001));
+    expect(failure(load).message).toContain('more than 1000 included files');
     write('hdfs-site.xml', include('http://example.com/x.xml'));
     expect(failure(load).message).toContain('is not on this machine');
   });

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Hadoop's configuration
 import { describe, expect, it } from 'vitest';
 import { formatAddress, parseAddress } from '../../src/config/address.ts';
 import { ValueError } from '../../src/config/config-error.ts';

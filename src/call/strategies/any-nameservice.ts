@@ -22,7 +22,11 @@ function orderOf(engine: Engine): readonly number[] {
     const preferred = engine.settings.defaultNameservice;
     order = engine.topology.nameservices
       .map((_, index) => index)
-      .sort((a, b) => Number(b === preferred) - Number(a === preferred) || (engine.nameserviceName(a) < engine.nameserviceName(b) ? -1 : 1));
+      .sort(
+        (a, b) =>
+          Number(b === preferred) - Number(a === preferred) ||
+          (engine.nameserviceName(a) < engine.nameserviceName(b) ? -1 : 1),
+      );
     orders.set(engine, order);
   }
   return order;

@@ -11,7 +11,12 @@ export function answerByBlockPool(engine: Engine, call: Call): void {
   const method = call.method as Method;
   const pools = new Set<string>();
   try {
-    const message = decode(messageType(method.request), call.frame, call.start + call.fields.bodyStart, call.start + call.fields.bodyEnd);
+    const message = decode(
+      messageType(method.request),
+      call.frame,
+      call.start + call.fields.bodyStart,
+      call.start + call.fields.bodyEnd,
+    );
     visitDotted(message as unknown as Fields, method.blockPool, (value) => {
       pools.add(value.toString());
       return undefined;

@@ -31,7 +31,8 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
   let body: Buffer;
   try {
     const message = decode(type, call.frame, call.start + call.fields.bodyStart, call.start + call.fields.bodyEnd);
-    if (method.pathField > 0) visitDotted(message as unknown as Fields, (type.fieldsById[method.pathField] as { name: string }).name, resolve);
+    if (method.pathField > 0)
+      visitDotted(message as unknown as Fields, (type.fieldsById[method.pathField] as { name: string }).name, resolve);
     for (const dotted of method.deepPaths) visitDotted(message as unknown as Fields, dotted, resolve);
     body = replaced ? encode(type, message) : Buffer.alloc(0);
   } catch (error) {
@@ -48,7 +49,11 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
     return;
   }
   if (found.size > 1) {
-    engine.fail(call, Failure.IO, `Operation "${method.name}" needs all its paths in one nameservice; they lie in ${[...found].map((n) => engine.nameserviceName(n)).join(', ')}`);
+    engine.fail(
+      call,
+      Failure.IO,
+      `Operation "${method.name}" needs all its paths in one nameservice; they lie in ${[...found].map((n) => engine.nameserviceName(n)).join(', ')}`,
+    );
     return;
   }
   if (replaced) replaceRequest(call, body);

@@ -4,6 +4,7 @@ import type { Method, Strategy } from '../method.ts';
 import { answerAnyNameservice } from './any-nameservice.ts';
 import { answerByBlockPool } from './block-pool.ts';
 import { answerByDeepPaths } from './deep-paths.ts';
+import { answerEnclosingRoot } from './enclosing-root.ts';
 import { answerLocally } from './local.ts';
 import { answerListing } from './mount-listing.ts';
 import { answerStatus } from './mount-status.ts';
@@ -30,10 +31,12 @@ const HANDLERS: Readonly<Record<Strategy, StrategyHandler>> = {
 const AT_MOUNTS: Readonly<Record<string, StrategyHandler>> = {
   getFileInfo: answerStatus,
   getListing: answerListing,
+  getEnclosingRoot: answerEnclosingRoot,
 };
 
 export function handlerOf(method: Method): StrategyHandler {
   if (method.protocol === 0 && Object.hasOwn(AT_MOUNTS, method.name)) return AT_MOUNTS[method.name] as StrategyHandler;
-  if (method.deepPaths.length > 0 && (method.strategy === 'one-path' || method.strategy === 'two-paths')) return answerByDeepPaths;
+  if (method.deepPaths.length > 0 && (method.strategy === 'one-path' || method.strategy === 'two-paths'))
+    return answerByDeepPaths;
   return HANDLERS[method.strategy];
 }

@@ -12,7 +12,10 @@ const EMPTY = Buffer.alloc(0);
 /** Answers of the router itself, by method. */
 const ANSWERS: Readonly<Record<string, (engine: Engine, call: Call) => void>> = {
   getHAServiceState(engine, call) {
-    engine.succeed(call, encode(messageType((call.method as Method).response), { state: engine.block.draining ? 'STANDBY' : 'ACTIVE' }));
+    engine.succeed(
+      call,
+      encode(messageType((call.method as Method).response), { state: engine.block.draining ? 'STANDBY' : 'ACTIVE' }),
+    );
   },
   // No nameservice has observer reads yet: there is no state to bring up to date.
   msync: (engine, call) => engine.succeed(call, EMPTY),
@@ -22,7 +25,12 @@ const ANSWERS: Readonly<Record<string, (engine: Engine, call: Call) => void>> = 
   cancelDelegationToken: refuseToken,
   getProtocolVersions(engine, call) {
     const method = call.method as Method;
-    const { protocol } = decodePlain(messageType(method.request), call.frame, call.start + call.fields.bodyStart, call.start + call.fields.bodyEnd);
+    const { protocol } = decodePlain(
+      messageType(method.request),
+      call.frame,
+      call.start + call.fields.bodyStart,
+      call.start + call.fields.bodyEnd,
+    );
     const known = PROTOCOLS.find((each) => each.name === protocol);
     const protocolVersions = known === undefined ? [] : [{ rpcKind: 'RPC_PROTOCOL_BUFFER', versions: [known.version] }];
     engine.succeed(call, encode(messageType(method.response), { protocolVersions }));

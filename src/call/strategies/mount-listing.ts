@@ -1,13 +1,13 @@
 import { canonicalPath } from '../../mount/canonical.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { decodePlain, encode, messageType, type Plain } from '../../wire/messages.ts';
+import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
 import { joinPath, syntheticStatus } from '../synthetic.ts';
-import { textOf } from '../../wire/text.ts';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -34,8 +34,17 @@ export function answerListing(engine: Engine, call: Call): void {
   call.pathPrefixBytes = resolver.prefixBytes;
   let merge: ListingAtMounts;
   try {
-    const request = decodePlain(messageType((call.method as Method).request), call.frame, call.start + fields.bodyStart, call.start + fields.bodyEnd);
-    merge = new ListingAtMounts(engine, canonicalPath(textOf(call.frame, start, end)), Buffer.from(request.startAfter as Buffer));
+    const request = decodePlain(
+      messageType((call.method as Method).request),
+      call.frame,
+      call.start + fields.bodyStart,
+      call.start + fields.bodyEnd,
+    );
+    merge = new ListingAtMounts(
+      engine,
+      canonicalPath(textOf(call.frame, start, end)),
+      Buffer.from(request.startAfter as Buffer),
+    );
   } catch (error) {
     engine.fail(call, Failure.MALFORMED, error instanceof Error ? error.message : String(error));
     return;
@@ -69,7 +78,10 @@ class ListingAtMounts extends OwnReply {
   merge(call: Call, buffer: Buffer, start: number, end: number): Buffer {
     const snapshot = this.engine.resolver.snapshot as MountSnapshot;
     const type = messageType((call.method as Method).response);
-    const listing = (decodePlain(type, buffer, start, end).dirList ?? { partialListing: [], remainingEntries: 0 }) as Plain;
+    const listing = (decodePlain(type, buffer, start, end).dirList ?? {
+      partialListing: [],
+      remainingEntries: 0,
+    }) as Plain;
     const entries = listing.partialListing as Plain[];
     const remaining = listing.remainingEntries as number;
     const last = entries.at(-1);

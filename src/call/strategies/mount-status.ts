@@ -1,13 +1,13 @@
 import { canonicalPath } from '../../mount/canonical.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { encode, messageType } from '../../wire/messages.ts';
+import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
 import { syntheticStatus } from '../synthetic.ts';
-import { textOf } from '../../wire/text.ts';
 
 /** getFileInfo: what a NameNode says of the path; a directory that only mount points make visible has a status of its own. */
 export function answerStatus(engine: Engine, call: Call): void {
@@ -18,7 +18,8 @@ export function answerStatus(engine: Engine, call: Call): void {
   const nameservice = resolver.resolve(call, call.frame, start, end, false);
   const atMounts = resolver.atMount || resolver.mountsBelow;
   if (nameservice < 0) {
-    if (atMounts && resolver.className === Failure.NO_RESOLUTION) engine.succeed(call, statusOf(engine, call, canonicalPath(textOf(call.frame, start, end))));
+    if (atMounts && resolver.className === Failure.NO_RESOLUTION)
+      engine.succeed(call, statusOf(engine, call, canonicalPath(textOf(call.frame, start, end))));
     else engine.fail(call, resolver.className, resolver.message);
     return;
   }

@@ -1,6 +1,6 @@
 import { decodePlain, encode, messageType } from '../../wire/messages.ts';
-import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { Status } from '../../wire/reply-head.ts';
+import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { type Call, type Composer, Place } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
@@ -18,14 +18,19 @@ export function answerNamedNameservices(engine: Engine, call: Call): void {
   let named: number[];
   try {
     const plain = decodePlain(type, call.frame, call.start + call.fields.bodyStart, call.start + call.fields.bodyEnd);
-    named = (plain.namespaces as string[]).map((name) => engine.topology.nameservices.findIndex((each) => each.id === name));
+    named = (plain.namespaces as string[]).map((name) =>
+      engine.topology.nameservices.findIndex((each) => each.id === name),
+    );
     // NameNodes do not know the list: it is the router's alone.
     body = encode(type, { clientName: plain.clientName });
   } catch (error) {
     engine.fail(call, Failure.MALFORMED, error instanceof Error ? error.message : String(error));
     return;
   }
-  const targets = named.length === 0 || named.includes(-1) ? engine.topology.nameservices.map((_, index) => index) : [...new Set(named)];
+  const targets =
+    named.length === 0 || named.includes(-1)
+      ? engine.topology.nameservices.map((_, index) => index)
+      : [...new Set(named)];
   const only = targets[0];
   if (only === undefined) {
     engine.fail(call, Failure.IO, 'No namespace available.');

@@ -1,16 +1,21 @@
 import { decode, encode, messageType } from '../../wire/messages.ts';
+import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import { type Fields, visitDotted } from '../dotted.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
-import { textOf } from '../../wire/text.ts';
 
 /** Paths of the NameNode in the answer become the client's again. */
 export function translateReplyPaths(engine: Engine, call: Call): void {
   const fields = call.fields;
   const mounted = textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd);
-  call.composer = new TranslatedReply(engine, call.path === null ? mounted : textOf(call.path, 0, call.path.length), mounted, call.pathPrefixBytes);
+  call.composer = new TranslatedReply(
+    engine,
+    call.path === null ? mounted : textOf(call.path, 0, call.path.length),
+    mounted,
+    call.pathPrefixBytes,
+  );
 }
 
 class TranslatedReply extends OwnReply {

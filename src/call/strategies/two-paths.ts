@@ -1,9 +1,9 @@
+import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { resolvePath } from './one-path.ts';
-import { textOf } from '../../wire/text.ts';
 
 /** rename, rename2, createSymlink: both paths must lie in one nameservice. */
 export function answerTwoPaths(engine: Engine, call: Call): void {
