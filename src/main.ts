@@ -25,10 +25,14 @@ if (complaint !== null) {
 }
 enableCompileCache();
 // A reader that has seen enough, such as `head`, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
-process.exit(await main(process.argv.slice(2)));
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+const exitCode = await main(process.argv.slice(2));
+await Promise.all([writtenOut(process.stdout), writtenOut(process.stderr)]);
+process.exit(exitCode);
 
 /** Runs one command; resolves with the exit code. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -74,6 +78,13 @@ function describeError(error: unknown, isUsage: boolean): string[] {
     (error.name === 'Error' || error.name === 'TypeError' || error.name === 'RangeError') &&
     !('code' in error);
   return [isFault ? (error.stack ?? error.message) : error.message];
+}
+
+/** Resolves when everything written to the stream has left this process, or never will. */
+function writtenOut(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.write('', () => resolve());
+  });
 }
 
 /** Keeps compiled code in the user's cache directory; threads and child processes use it through the environment. */

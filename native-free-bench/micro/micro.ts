@@ -33,8 +33,8 @@ const rows = bench.tasks.map((task) => {
   const { p50, p99, samplesCount } = result.latency;
   return {
     name: task.name,
-    medianNs: (p50 * NS_PER_MS) / BATCH,
-    p99Ns: (p99 * NS_PER_MS) / BATCH,
+    medianNs: nanosOf(p50),
+    p99Ns: nanosOf(p99),
     operations: samplesCount * BATCH,
   };
 });
@@ -50,4 +50,9 @@ for (const row of rows) {
 }
 if (typeof values['json'] === 'string') {
   writeFileSync(values['json'], `${JSON.stringify({ node: process.version, operations: rows }, null, 2)}\n`);
+}
+
+/** Tenths of a ns for one operation of a batch that took `batchMs`. */
+function nanosOf(batchMs: number): number {
+  return Math.round((batchMs * NS_PER_MS * 10) / BATCH) / 10;
 }

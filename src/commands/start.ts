@@ -57,6 +57,9 @@ export async function startFromOptions(options: StartOptions): Promise<RunningRo
   return (await launch(options)).router;
 }
 
+/** Supervisors and terminals may deliver one request to stop twice: a signal so soon after the first says nothing new. */
+const SAME_REQUEST_MS = 1_000;
+
 /** Where signals come from: the process. */
 interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
@@ -67,17 +70,23 @@ interface SignalSource {
  * Waits for the end of a router: drains it at the first SIGTERM or SIGINT, gives up waiting at the second. Resolves with the exit code:
  * 0 when everything in flight was answered, 1 when calls were cut, the router's own code when it ended without a signal.
  */
-export async function serve(router: RunningRouter, log: Log, signals: SignalSource): Promise<number> {
+export async function serve(
+  router: RunningRouter,
+  log: Log,
+  signals: SignalSource,
+  now: () => number = () => performance.now(),
+): Promise<number> {
   const first = Promise.withResolvers<'drain'>();
   const second = Promise.withResolvers<number>();
-  let asked = false;
+  let askedAtMs: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (asked) {
+    if (askedAtMs !== null) {
+      if (now() - askedAtMs < SAME_REQUEST_MS) return;
       log.warn({ signal }, 'ending at once');
       second.resolve(ExitCode.FAILED);
       return;
     }
-    asked = true;
+    askedAtMs = now();
     log.info({ signal }, 'draining: no new connections, calls in flight may finish');
     first.resolve('drain');
   };

@@ -5,7 +5,7 @@ import { parseList } from './values.ts';
 
 const PREFIX = 'hadoop.proxyuser.';
 /** Host names in the rules of all users together; more are an error of the configuration. */
-const MAX_HOST_NAMES = 10_000;
+const MAX_HOST_NAMES = 1_000;
 
 /** What one user may do for others. */
 interface ProxyUserRule {

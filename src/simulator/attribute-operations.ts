@@ -1,7 +1,7 @@
 /** Permission, owner, times, replication, storage policy and extended attributes of what exists. */
 import type { Plain } from '../wire/messages.ts';
-import { checkReplication } from './file-operations.ts';
 import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
+import { checkReplication } from './file-operations.ts';
 import type { Inode, XAttr } from './inodes.ts';
 import { File, PERMISSION_MASK, POLICY_UNSPECIFIED } from './inodes.ts';
 import type { ResolvedPath } from './namespace.ts';
@@ -175,9 +175,7 @@ export function setXAttr(site: Site, request: Plain): Plain {
   } else if ((flags & XATTR_CREATE) === 0) {
     throw ioException(`XAttr: ${wanted.name} does not exist. The CREATE flag must be specified.`);
   } else if (target.xattrs.size >= MAX_XATTRS) {
-    throw ioException(
-      `Cannot add additional XAttr to inode, would exceed limit of ${MAX_XATTRS}`,
-    );
+    throw ioException(`Cannot add additional XAttr to inode, would exceed limit of ${MAX_XATTRS}`);
   }
   target.xattrs.set(key, wanted);
   site.namespace.logEdit();

@@ -63,14 +63,16 @@ export class CallLog {
 
   /** The last MAX_LOGGED_CALLS calls, oldest first, of those that the filter lets through. */
   find(filter: CallFilter): LoggedCall[] {
-    return this.#calls.slice(-MAX_LOGGED_CALLS).filter(
-      (call) =>
-        (filter.nameservice === undefined || call.nameservice === filter.nameservice) &&
-        (filter.namenode === undefined || call.namenode === filter.namenode) &&
-        (filter.method === undefined || call.method === filter.method) &&
-        (filter.path === undefined || call.path === filter.path) &&
-        (filter.after === undefined || call.sequence > filter.after),
-    );
+    return this.#calls
+      .slice(-MAX_LOGGED_CALLS)
+      .filter(
+        (call) =>
+          (filter.nameservice === undefined || call.nameservice === filter.nameservice) &&
+          (filter.namenode === undefined || call.namenode === filter.namenode) &&
+          (filter.method === undefined || call.method === filter.method) &&
+          (filter.path === undefined || call.path === filter.path) &&
+          (filter.after === undefined || call.sequence > filter.after),
+      );
   }
 
   /** Executions since the start by `nameservice namenode method`, whatever became of the log. */

@@ -6,7 +6,8 @@ import { Directory, File, NO_QUOTA, statusOf } from './inodes.ts';
 import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength } from './paths.ts';
-import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
+import type { Caller } from './permission-check.ts';
+import { Access, checkInode, checkPermission, checkSuperuser } from './permission-check.ts';
 import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 
 /** Entries of one page, `dfs.ls.limit`. */
@@ -151,8 +152,8 @@ export function getContentSummary(site: Site, request: Plain): Plain {
   if (target === null) {
     throw fileNotFound(`File does not exist: ${src}`);
   }
-  checkPermission(caller, path, { subtree: Access.READ_EXECUTE });
-  const { files, directories } = countNames(target);
+  checkPermission(caller, path, {});
+  const { files, directories } = countNames(caller, target);
   return {
     summary: {
       length: 0,
@@ -170,21 +171,22 @@ export function getContentSummary(site: Site, request: Plain): Plain {
   };
 }
 
-function countNames(inode: Inode): { files: number; directories: number } {
-  let files = 0;
-  let directories = 0;
+/** Counts from the top down in listing order; the first directory that the caller may not list ends it. */
+function countNames(caller: Caller, inode: Inode): { files: number; directories: number } {
+  const count = { files: 0, directories: 0 };
   const pending: Inode[] = [inode];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (next instanceof Directory) {
-      directories++;
-      for (const child of next.children()) {
-        pending.push(child);
-      }
-    } else {
-      files++;
+    if (next instanceof File) {
+      count.files++;
+      continue;
+    }
+    count.directories++;
+    checkInode(caller, next, Access.READ_EXECUTE);
+    for (const name of next.sortedNames().toReversed()) {
+      pending.push(next.child(name) as Inode);
     }
   }
-  return { files, directories };
+  return count;
 }
 
 export function getQuotaUsage(site: Site, request: Plain): Plain {
@@ -195,7 +197,8 @@ export function getQuotaUsage(site: Site, request: Plain): Plain {
   if (target === null) {
     throw fileNotFound(`File/Directory does not exist: ${src}`);
   }
-  checkPermission(caller, path, { subtree: Access.READ_EXECUTE });
+  checkPermission(caller, path, {});
+  countNames(caller, target);
   const directory = target instanceof Directory ? target : null;
   return {
     usage: {
@@ -220,10 +223,7 @@ export function setQuota(site: Site, request: Plain): Plain {
   }
   const { target, text } = site.namespace.resolve(site.caller, src, 'write');
   if (names < QUOTA_RESET || space < QUOTA_RESET) {
-    throw new RemoteException(
-      JAVA.ILLEGAL_ARGUMENT,
-      `Illegal value for nsQuota or ssQuota : ${names} and ${space}`,
-    );
+    throw new RemoteException(JAVA.ILLEGAL_ARGUMENT, `Illegal value for nsQuota or ssQuota : ${names} and ${space}`);
   }
   if (target === null) {
     throw fileNotFound(`Directory does not exist: ${text}`);

@@ -90,10 +90,7 @@ export function append(site: Site, request: Plain): Plain {
   site.checkSafeMode(`Cannot append to file${src}`);
   const path = namespace.resolve(caller, src, 'write');
   if (path.target instanceof Directory) {
-    throw new RemoteException(
-      JAVA.FILE_EXISTS,
-      `Cannot append to directory ${src}; already exists as a directory.`,
-    );
+    throw new RemoteException(JAVA.FILE_EXISTS, `Cannot append to directory ${src}; already exists as a directory.`);
   }
   checkPermission(caller, path, { target: Access.WRITE });
   if (path.target === null) {
@@ -177,10 +174,7 @@ export function truncate(site: Site, request: Plain): Plain {
   const length = numberOf(request, 'newLength');
   site.checkSafeMode(`Cannot truncate for ${src}`);
   if (length < 0) {
-    throw new RemoteException(
-      JAVA.HADOOP_ILLEGAL_ARGUMENT,
-      `Cannot truncate to a negative file size: ${length}.`,
-    );
+    throw new RemoteException(JAVA.HADOOP_ILLEGAL_ARGUMENT, `Cannot truncate to a negative file size: ${length}.`);
   }
   const path = site.namespace.resolve(site.caller, src, 'write');
   checkPermission(site.caller, path, { target: Access.WRITE });

@@ -4,8 +4,8 @@
  */
 import type { Plain } from '../wire/messages.ts';
 import type { Edit } from './journal.ts';
-import { Namespace } from './namespace.ts';
 import type { Nameservice } from './nameservice.ts';
+import { Namespace } from './namespace.ts';
 import type { Category, HaState, NameNodeView, SafeModeAction, Site } from './operation.ts';
 import type { ServedMethod } from './operations.ts';
 import type { Caller } from './permission-check.ts';

@@ -326,4 +326,3 @@ export class Namespace {
     return files.sort((a, b) => a.id - b.id || compareNames(a.name, b.name));
   }
 }
-

@@ -2,8 +2,9 @@
  * The operations that a simulated NameNode answers, by protocol and method. Message types, retry class and coordination come from the
  * method table of the client port (call/methods.ts); HAServiceProtocol, which only NameNodes serve, from its service description.
  */
-import { METHODS, PROTOCOLS } from '../call/methods.ts';
+
 import type protobuf from 'protobufjs';
+import { METHODS, PROTOCOLS } from '../call/methods.ts';
 import { messageType, serviceType } from '../wire/messages.ts';
 import {
   checkAccess,

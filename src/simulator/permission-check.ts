@@ -8,7 +8,16 @@ import type { ResolvedPath } from './namespace.ts';
 import { accessDenied, JAVA, RemoteException } from './remote-exception.ts';
 
 /** Bits of an access; the name of a combination stands in refusals. */
-export const Access = { NONE: 0, EXECUTE: 1, WRITE: 2, WRITE_EXECUTE: 3, READ: 4, READ_EXECUTE: 5, READ_WRITE: 6, ALL: 7 } as const;
+export const Access = {
+  NONE: 0,
+  EXECUTE: 1,
+  WRITE: 2,
+  WRITE_EXECUTE: 3,
+  READ: 4,
+  READ_EXECUTE: 5,
+  READ_WRITE: 6,
+  ALL: 7,
+} as const;
 const ACCESS_NAMES = Object.keys(Access);
 
 export interface Caller {
@@ -75,6 +84,13 @@ export function checkSuperuser(caller: Caller, operation: string): void {
     throw accessDenied(
       `Access denied for user ${caller.user}. Superuser privilege is required for operation ${operation}`,
     );
+  }
+}
+
+/** One access to one inode. */
+export function checkInode(caller: Caller, inode: Inode, access: number): void {
+  if (!caller.superuser) {
+    checkAccess(caller, inode, access);
   }
 }
 

@@ -54,9 +54,7 @@ export function rename2(site: Site, request: Plain): Plain {
     );
   }
   if (isBelow(destination, source)) {
-    throw ioException(
-      `Rename destination ${destination.text} is a directory or file under source ${source.text}`,
-    );
+    throw ioException(`Rename destination ${destination.text} is a directory or file under source ${source.text}`);
   }
   if (destination.target === site.namespace.root) {
     throw ioException('rename destination cannot be the root');

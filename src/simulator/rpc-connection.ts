@@ -25,8 +25,8 @@ import {
   encodeError,
   encodeOldVersionMismatch,
   encodeSuccess,
-  headWithoutCall,
   HTTP_ANSWER,
+  headWithoutCall,
   IPC_VERSION,
   withStack,
 } from './rpc-reply.ts';
@@ -187,7 +187,7 @@ export class RpcConnection {
     } else if (magic !== 'hrpc' || version !== IPC_VERSION) {
       this.#refuseVersion(version);
     } else if (auth !== AUTH_NONE && auth !== AUTH_SASL) {
-      this.sendFatal(CallId.FATAL, 'FATAL_UNAUTHORIZED', JAVA.IPC, `Unknown auth protocol:${auth << 24 >> 24}`);
+      this.sendFatal(CallId.FATAL, 'FATAL_UNAUTHORIZED', JAVA.IPC, `Unknown auth protocol:${(auth << 24) >> 24}`);
     } else {
       this.#phase = auth === AUTH_SASL ? 'sasl' : 'context';
       this.#negotiating = auth === AUTH_SASL;
@@ -294,10 +294,7 @@ export class RpcConnection {
     } else if (method === 'TOKEN') {
       this.#refuseSasl(JAVA.INVALID_TOKEN, "Token for real user: , can't be found in cache");
     } else if (this.#negotiated) {
-      this.#refuseSasl(
-        JAVA.ACCESS_CONTROL,
-        `${method} authentication is not enabled.  Available:[TOKEN, SIMPLE]`,
-      );
+      this.#refuseSasl(JAVA.ACCESS_CONTROL, `${method} authentication is not enabled.  Available:[TOKEN, SIMPLE]`);
     } else {
       this.#offer();
     }
@@ -308,23 +305,19 @@ export class RpcConnection {
     const nonce = randomBytes(30).toString('base64');
     const challenge = `realm="default",nonce="${nonce}",qop="auth",charset=utf-8,algorithm=md5-sess`;
     this.send(
-      encodeSuccess(
-        headWithoutCall(CallId.SASL, this.#owner.stateId()),
-        messageType('hadoop.common.RpcSaslProto'),
-        {
-          state: 'NEGOTIATE',
-          auths: [
-            {
-              method: 'TOKEN',
-              mechanism: 'DIGEST-MD5',
-              protocol: '',
-              serverId: 'default',
-              challenge: Buffer.from(challenge),
-            },
-            { method: 'SIMPLE', mechanism: '' },
-          ],
-        },
-      ),
+      encodeSuccess(headWithoutCall(CallId.SASL, this.#owner.stateId()), messageType('hadoop.common.RpcSaslProto'), {
+        state: 'NEGOTIATE',
+        auths: [
+          {
+            method: 'TOKEN',
+            mechanism: 'DIGEST-MD5',
+            protocol: '',
+            serverId: 'default',
+            challenge: Buffer.from(challenge),
+          },
+          { method: 'SIMPLE', mechanism: '' },
+        ],
+      }),
     );
   }
 
@@ -452,9 +445,7 @@ function delimited(bytes: Buffer, start: number, end: number): { from: number; t
       return { from: at + 1, to: at + 1 + length };
     }
   }
-  throw new MessageError(
-    'While parsing a protocol message, the input ended unexpectedly in the middle of a field.',
-  );
+  throw new MessageError('While parsing a protocol message, the input ended unexpectedly in the middle of a field.');
 }
 
 function messageText(error: unknown): string {

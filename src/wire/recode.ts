@@ -9,7 +9,15 @@
 import protobuf from 'protobufjs';
 import { decode, messageType } from './messages.ts';
 import { ErrorDetail, type ErrorReply, NO_RETRY_COUNT, Status } from './reply-head.ts';
-import { readVarint64, VARINT_TRUNCATED, Wide } from './varint.ts';
+import {
+  copyBytes,
+  readVarint64,
+  skipValueLoosely,
+  VARINT_TRUNCATED,
+  Wide,
+  WireType,
+  writeVarint32,
+} from './varint.ts';
 
 const CONNECTION_LEVEL_CALL_ID = -1;
 
@@ -97,20 +105,36 @@ function takeDelimited(frame: Buffer, position: Position, end: number): Buffer {
 function decodeDelimited(type: protobuf.Type, frame: Buffer, position: Position, end: number): protobuf.Message {
   const bytes = takeDelimited(frame, position, end);
   const message = decode(type, bytes);
-  dropContradictions(type, message);
+  tidyUnknown(type, message);
   return message;
 }
 
-/** Unknown fields that the scan could not step over or would take for a known one. */
-function dropContradictions(type: protobuf.Type, message: protobuf.Message): void {
-  const kept = message.$unknowns?.filter((raw) => {
+/**
+ * Unknown fields in the form that the scan steps over: tag and length in their shortest form. Groups and fields that the scan would take
+ * for a known one are dropped.
+ */
+function tidyUnknown(type: protobuf.Type, message: protobuf.Message): void {
+  const { $unknowns: unknowns } = message;
+  if (unknowns === undefined) return;
+  const kept: Buffer[] = [];
+  for (const raw of unknowns) {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.length);
-    if (readVarint64(bytes, 0, bytes.length, wide) < 0) return false;
+    const at = readVarint64(bytes, 0, bytes.length, wide);
     const tag = wide.low;
-    const isGroup = (tag & 7) === 3 || (tag & 7) === 4;
-    return !isGroup && type.fieldsById[tag >>> 3] === undefined;
-  });
-  if (kept !== undefined) message.$unknowns = kept;
+    const isGroup = (tag & 7) === WireType.GROUP_START || (tag & 7) === WireType.GROUP_END;
+    if (at < 0 || isGroup || type.fieldsById[tag >>> 3] !== undefined) continue;
+    // protobufjs steps over numbers of any length, Java refuses more than ten bytes.
+    if (skipValueLoosely(bytes, at, bytes.length, tag) < 0) throw new Error(`field ${tag >>> 3} is not valid`);
+    const out = Buffer.alloc(bytes.length);
+    let next = writeVarint32(out, 0, tag);
+    let from = at;
+    if ((tag & 7) === WireType.BYTES) {
+      from = readVarint64(bytes, at, bytes.length, wide);
+      next = writeVarint32(out, next, wide.low);
+    }
+    kept.push(out.subarray(0, copyBytes(out, next, bytes, from, bytes.length)));
+  }
+  message.$unknowns = kept;
 }
 
 /** Of the header nothing unknown goes on, nor of what is embedded in it. */

@@ -40,6 +40,8 @@ export class ReplyScan {
 
 const REQUIRED_FIELDS = (1 << 1) | (1 << 2);
 const LAST_STATUS = 2;
+/** Values of RpcErrorCodeProto as bits: 1 to 6 and 10 to 15. */
+const KNOWN_DETAILS = 0xfc7e;
 const wide = new Wide();
 
 /** Scans the header of the reply frame buffer[start, end): SCAN_OK, or SCAN_BAD for what no decoder could read. */
@@ -93,12 +95,12 @@ export function scanReply(buffer: Buffer, start: number, end: number, scan: Repl
         scan.callId = low;
         break;
       case 2:
-        // A status that the definition does not know counts as absent, as in a decoder.
+        // An enum value that the definition does not know counts as absent, as in a decoder.
         if (low < 0 || low > LAST_STATUS) continue;
         scan.status = low;
         break;
       case 6:
-        if (low > 0) scan.detail = low;
+        if (low >= 0 && low < 32 && ((KNOWN_DETAILS >> low) & 1) !== 0) scan.detail = low;
         break;
       case 8:
         scan.hasRetryCount = true;

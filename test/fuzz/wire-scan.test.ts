@@ -66,6 +66,16 @@ function delimitedAt(buffer: Buffer, at: number): [number, number] | null {
   return start < 0 || wide.low < 0 || start + wide.low > buffer.length ? null : [start, start + wide.low];
 }
 
+/** protobufjs steps over numbers of any length; Java and the scan take no more than ten bytes. */
+function hasLongNumber(frame: Buffer): boolean {
+  let run = 0;
+  for (const byte of frame) {
+    run = byte < 0x80 ? 0 : run + 1;
+    if (run === 10) return true;
+  }
+  return false;
+}
+
 const counts = { ok: 0, unsure: 0, bad: 0, appendable: 0 };
 
 function count(code: number): void {
@@ -92,7 +102,7 @@ describe('call scan', () => {
         count(code);
         const place = delimitedAt(frame, 0);
         const seen = place === null ? null : decoded(HEADER, frame, place[0], place[1]);
-        if (code === SCAN_BAD) expect(seen).toBe(null);
+        if (code === SCAN_BAD && !hasLongNumber(frame)) expect(seen).toBe(null);
         if (code !== SCAN_OK) return;
         expect([scan.headerStart, scan.headerEnd]).toEqual(place);
         const has = (name: string) => Object.hasOwn(seen!, name);
@@ -114,7 +124,9 @@ describe('call scan', () => {
         if ((scan.flags & CallFlag.APPENDABLE) !== 0) {
           counts.appendable++;
           expect(has('traceInfo') || has('stateId') || has('routerFederatedState')).toBe(false);
-          expect((seen as { $unknowns?: Uint8Array[] }).$unknowns ?? []).toEqual([]);
+          // Only enum values that are not known, of rpcKind and rpcOp.
+          for (const raw of (seen as { $unknowns?: Uint8Array[] }).$unknowns ?? [])
+            expect([0x08, 0x10]).toContain(raw[0]);
         }
       }),
       FUZZ,
@@ -143,7 +155,7 @@ describe('call scan', () => {
         const code = scanRequestHeader(frame, 0, frame.length, scan);
         const place = delimitedAt(frame, 1);
         const seen = place === null ? null : decoded(REQUEST_HEADER, frame, place[0], place[1]);
-        if (code === SCAN_BAD) expect(seen).toBe(null);
+        if (code === SCAN_BAD && !hasLongNumber(frame)) expect(seen).toBe(null);
         if (code !== SCAN_OK) return;
         expect(frame.toString('utf8', scan.methodStart, scan.methodEnd)).toBe(seen!['methodName']);
         expect(frame.toString('utf8', scan.protocolStart, scan.protocolEnd)).toBe(seen!['declaringClassProtocolName']);
@@ -154,7 +166,7 @@ describe('call scan', () => {
         count(bodyCode);
         const body = delimitedAt(frame, place![1]);
         const request = body === null ? null : decoded(RENAME, frame, body[0], body[1]);
-        if (bodyCode === SCAN_BAD) expect(request).toBe(null);
+        if (bodyCode === SCAN_BAD && !hasLongNumber(frame)) expect(request).toBe(null);
         if (bodyCode !== SCAN_OK) expect([scan.pathStart, scan.path2Start]).toEqual([0, 0]);
         else if (request !== null) {
           expect([scan.bodyStart, scan.bodyEnd]).toEqual(body);
@@ -207,7 +219,7 @@ describe('reply scan', () => {
         const place = delimitedAt(frame, 0);
         const seen = place === null ? null : decoded(RESPONSE_HEADER, frame, place[0], place[1]);
         // This scan is the more tolerant one: protobufjs refuses tags and lengths of more than five bytes.
-        if (code === SCAN_BAD) expect(seen).toBe(null);
+        if (code === SCAN_BAD && !hasLongNumber(frame)) expect(seen).toBe(null);
         if (seen === null || code === SCAN_BAD) return;
         expect(scan.headerEnd).toBe(place![1]);
         const has = (name: string) => Object.hasOwn(seen, name);

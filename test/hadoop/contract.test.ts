@@ -106,4 +106,12 @@ describe("Hadoop's contract tests", () => {
       expect(wrongData).toEqual([]);
     },
   );
+
+  // Hadoop's Router opens the file of the default nameservice that has the same number.
+  it.skipIf(ENDPOINT !== 'switchyard')("a handle never opens another nameservice's file", async () => {
+    await using endpoint = await startEndpoint(rig, { 'dfs.federation.router.default.nameserviceId': 'ns0' });
+    const { out, err } = await rig.command(['probe', 'path-handle', '--fs', endpoint.uri, '--path', '/data1']);
+    console.log(out);
+    expect(out, `${err}\n${endpoint.log}`).toMatch(/^2 passed, 0 failed$/m);
+  });
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Plain } from '../../src/wire/messages.ts';
+import { encodeDelimited, messageType, type Plain } from '../../src/wire/messages.ts';
 import type { RawReply } from '../support/raw-client.ts';
 import { decodeResponse, RawClient } from '../support/raw-client.ts';
 import { waitUntil } from '../support/wait.ts';
@@ -88,6 +88,48 @@ function count(replies: readonly RawReply[]): { ok: number; refused: number; oth
   };
 }
 
+/** A frame: 4 bytes of length, then the parts. */
+function frame(...parts: Buffer[]): Buffer {
+  const body = Buffer.concat(parts);
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length);
+  return Buffer.concat([length, body]);
+}
+
+function rpcHeader(fields: object): Buffer {
+  return encodeDelimited(messageType('hadoop.common.RpcRequestHeaderProto'), {
+    rpcKind: 'RPC_PROTOCOL_BUFFER',
+    rpcOp: 'RPC_FINAL_PACKET',
+    callId: 7,
+    clientId: Buffer.alloc(16, 1),
+    retryCount: 0,
+    ...fields,
+  });
+}
+
+const METHOD = encodeDelimited(messageType('hadoop.common.RequestHeaderProto'), {
+  methodName: 'getFileInfo',
+  declaringClassProtocolName: 'org.apache.hadoop.hdfs.protocol.ClientProtocol',
+  clientProtocolVersion: 1,
+});
+const REQUEST = encodeDelimited(messageType('hadoop.hdfs.GetFileInfoRequestProto'), { src: MOUNT });
+
+const POISONS = [
+  { what: 'a header that is none', bytes: frame(Buffer.from('ffffffffffffffffffff', 'hex')) },
+  { what: 'an empty frame', bytes: frame() },
+  { what: 'a frame longer than any server takes', bytes: Buffer.from('7fffffff00', 'hex') },
+  { what: 'a negative length', bytes: Buffer.from('ffffff0000', 'hex') },
+  { what: 'another kind of RPC', bytes: frame(rpcHeader({ rpcKind: 'RPC_WRITABLE' }), METHOD, REQUEST) },
+  { what: 'no kind of RPC', bytes: frame(rpcHeader({ rpcKind: undefined }), METHOD, REQUEST) },
+  { what: 'another operation', bytes: frame(rpcHeader({ rpcOp: 'RPC_CONTINUATION_PACKET' }), METHOD, REQUEST) },
+  { what: 'a request to close the connection', bytes: frame(rpcHeader({ rpcOp: 'RPC_CLOSE_CONNECTION' })) },
+  { what: 'a negative call id', bytes: frame(rpcHeader({ callId: -9 }), METHOD, REQUEST) },
+  { what: 'a SASL message', bytes: frame(rpcHeader({ callId: -33 }), Buffer.from('020801', 'hex')) },
+  { what: 'a second connection context', bytes: frame(rpcHeader({ callId: -3 }), Buffer.from('00', 'hex')) },
+  { what: 'a header without a request', bytes: frame(rpcHeader({})) },
+  { what: 'a request that is cut', bytes: frame(rpcHeader({}), METHOD, REQUEST.subarray(0, 3)) },
+];
+
 describe('answers of a NameNode that is well', () => {
   let rig: Rig;
   let endpoint: Endpoint;
@@ -113,6 +155,17 @@ describe('answers of a NameNode that is well', () => {
       }
     },
   );
+
+  // What a NameNode answers by closing the connection must not reach the one that the others share.
+  it.each(POISONS)('63 clients beside one of the same user that sends $what', async ({ bytes }) => {
+    using lockstep = await Lockstep.connect(endpoint, USER, 'own');
+    for (let round = 0; round < 5; round++) {
+      using poisoner = await RawClient.connect(endpoint, { user: USER });
+      await poisoner.result({ method: 'getFileInfo', request: { src: MOUNT } });
+      poisoner.sendBytes(bytes);
+      expect(count(await lockstep.ask())).toEqual({ ok: CLIENTS, refused: 0, other: [] });
+    }
+  });
 });
 
 /** Refusals built while a request is read; they carry an empty client id, so that only the retry count tells whose they are. */

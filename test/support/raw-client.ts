@@ -97,6 +97,11 @@ export class RawClient implements Disposable {
     return callId;
   }
 
+  /** Sends bytes as they are: a frame with its length, or what is none. */
+  sendBytes(bytes: Buffer): void {
+    this.socket.write(bytes);
+  }
+
   /** The next reply that arrives. Rejects when the connection has ended. */
   async receive(limitMs: number = WAIT_MS): Promise<RawReply> {
     const reply = this.#replies.shift();

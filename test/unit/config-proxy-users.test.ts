@@ -94,7 +94,7 @@ describe('proxy users', () => {
   });
 
   it('refuses more host names than it would look up', () => {
-    const hosts = Array.from({ length: 10_001 }, (_, index) => `h${index}`).join(',');
+    const hosts = Array.from({ length: 1_001 }, (_, index) => `h${index}`).join(',');
     expect(() => readProxyUsers(configure({ 'hadoop.proxyuser.z.hosts': hosts }))).toThrow('too many host names');
   });
 });

@@ -67,7 +67,7 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.heartbeat.enable', type: 'bool', default: 'true', status: 'later', meaning: 'Write this router\'s own record' },
     { name: 'dfs.federation.router.heartbeat-state.interval', type: 'duration', default: '5s', status: 'later', unit: 'ms', meaning: 'Period of the router record heartbeat' },
     { name: 'dfs.federation.router.namenode.heartbeat.enable', type: 'bool', default: '', status: 'later', meaning: 'Probe NameNodes and write membership records' },
-    { name: 'dfs.federation.router.heartbeat.interval', type: 'duration', default: '5000', status: 'later', unit: 'ms', plain: true, meaning: 'Delay between NameNode probes' },
+    { name: 'dfs.federation.router.heartbeat.interval', type: 'duration', default: '5000', status: 'used', unit: 'ms', plain: true, range: [1, 2_147_483_647], meaning: 'Pause between two questions to each NameNode about its state' },
     { name: 'dfs.federation.router.namenode.heartbeat.jmx.interval', type: 'duration', default: '0', status: 'later', unit: 'ms', meaning: 'Min time between JMX fetches from a NameNode; 0 = each probe, < 0 = never' },
     { name: 'dfs.federation.router.health.monitor.timeout', type: 'duration', default: '30s', status: 'later', unit: 'ms', meaning: 'RPC timeout of the HA state probe; negative is treated as 0' },
     { name: 'dfs.federation.router.monitor.namenode', type: 'list', default: '', status: 'used', meaning: 'Nameservices (nsId or nsId.nnId) behind this router; empty: all of dfs.nameservices but the one of the routers themselves' },

@@ -1,0 +1,64 @@
+import { writeConfigFiles } from '../simulator/config-files.ts';
+import { completeOptions, type SimulatorOptions } from '../simulator/options.ts';
+import { parseServiceTime } from '../simulator/service-time.ts';
+import { startSimulator } from '../simulator/simulator.ts';
+import { SignalWait } from './until-signal.ts';
+import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
+
+/**
+ * `switchyard simulate`: NameNodes only. Prints one line of JSON when all of them listen,
+ * {"ready":true,"pid":…,"nameservices":[{"id":…,"namenodes":[{"id":…,"host":…,"port":…}]}]}, and serves until a signal ends it.
+ */
+export async function run(args: string[]): Promise<number> {
+  const flags = parseFlags(args, {
+    nameservices: { type: 'string' },
+    namenodes: { type: 'string' },
+    observers: { type: 'string' },
+    'port-base': { type: 'string' },
+    'service-time': { type: 'string' },
+    'calls-per-second': { type: 'string' },
+    'write-config': { type: 'string' },
+  });
+  const options: SimulatorOptions = {
+    ...(flags.nameservices === undefined ? {} : { nameservices: flags.nameservices.split(',') }),
+    ...readNumber('namenodes', flags.namenodes),
+    ...readNumber('observers', flags.observers),
+    ...readNumber('portBase', flags['port-base'], '--port-base'),
+    ...readNumber('callsPerSecond', flags['calls-per-second'], '--calls-per-second'),
+    ...(flags['service-time'] === undefined
+      ? {}
+      : { serviceTime: asUsage('--service-time', () => parseServiceTime(flags['service-time'] as string)) }),
+  };
+  const complete = asUsage('simulate', () => completeOptions(options));
+  using signals = new SignalWait();
+  await using simulator = await startSimulator(complete);
+  const { nameservices } = simulator;
+  if (flags['write-config'] !== undefined) {
+    writeConfigFiles(flags['write-config'], nameservices, complete);
+  }
+  printLine(JSON.stringify({ ready: true, pid: process.pid, nameservices }));
+  await signals.signalled;
+  return ExitCode.OK;
+}
+
+function readNumber<Name extends string>(
+  name: Name,
+  text: string | undefined,
+  flag = `--${name}`,
+): Partial<Record<Name, number>> {
+  if (text === undefined) return {};
+  if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new UsageError(`${flag} ${text}: not a number`);
+  return { [name]: Number(text) } as Record<Name, number>;
+}
+
+/** What an option's own check says becomes a complaint about the command line. */
+function asUsage<T>(flag: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && (error.name === 'ServiceTimeError' || error.name === 'SimulatorOptionError')) {
+      throw new UsageError(flag.startsWith('--') ? `${flag}: ${error.message}` : error.message);
+    }
+    throw error;
+  }
+}

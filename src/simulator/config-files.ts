@@ -1,0 +1,74 @@
+/** Writes Hadoop's configuration files for simulated nameservices, for a router or for HDFS's own client. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SimulatedNameservice } from './simulator.ts';
+
+export interface ConfigFileOptions {
+  readonly superuser: string;
+  readonly stateIds: boolean;
+  readonly replication: number;
+}
+
+const FAILOVER_PROVIDER = 'org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider';
+
+/** Writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml into a directory, which is made if need be. */
+export function writeConfigFiles(
+  directory: string,
+  nameservices: readonly SimulatedNameservice[],
+  options: ConfigFileOptions,
+): void {
+  mkdirSync(directory, { recursive: true });
+  const [first] = nameservices;
+  const ids = nameservices.map(({ id }) => id);
+  writeFileSync(
+    join(directory, 'core-site.xml'),
+    formatConfiguration({
+      'fs.defaultFS': `hdfs://${first?.id ?? ''}`,
+      'hadoop.security.authentication': 'simple',
+      'hadoop.caller.context.enabled': 'true',
+      [`hadoop.proxyuser.${options.superuser}.hosts`]: '*',
+      [`hadoop.proxyuser.${options.superuser}.groups`]: '*',
+    }),
+  );
+  writeFileSync(
+    join(directory, 'hdfs-site.xml'),
+    formatConfiguration({
+      'dfs.nameservices': ids.join(','),
+      ...Object.fromEntries(nameservices.flatMap(addressKeys)),
+      'dfs.namenode.state.context.enabled': String(options.stateIds),
+      'dfs.replication': String(options.replication),
+    }),
+  );
+  writeFileSync(
+    join(directory, 'hdfs-rbf-site.xml'),
+    formatConfiguration({
+      'dfs.federation.router.default.nameserviceId': ids[0] ?? '',
+      'dfs.federation.router.monitor.localnamenode.enable': 'false',
+      'dfs.federation.router.monitor.namenode': nameservices
+        .flatMap(({ id, namenodes }) => namenodes.map((namenode) => `${id}.${namenode.id}`))
+        .join(','),
+    }),
+  );
+}
+
+function addressKeys({ id, namenodes }: SimulatedNameservice): [string, string][] {
+  return [
+    [`dfs.ha.namenodes.${id}`, namenodes.map((namenode) => namenode.id).join(',')],
+    [`dfs.client.failover.proxy.provider.${id}`, FAILOVER_PROVIDER],
+    ...namenodes.map((namenode): [string, string] => [
+      `dfs.namenode.rpc-address.${id}.${namenode.id}`,
+      `${namenode.host}:${namenode.port}`,
+    ]),
+  ];
+}
+
+function formatConfiguration(properties: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(properties).map(
+    ([name, value]) => `  <property><name>${escapeXml(name)}</name><value>${escapeXml(value)}</value></property>`,
+  );
+  return ['<?xml version="1.0" encoding="UTF-8"?>', '<configuration>', ...lines, '</configuration>', ''].join('\n');
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
