@@ -230,6 +230,25 @@ export class Engine implements WorkerSide, CallOwner {
       prefix = new ContextPrefix(address, port, realUser, this.settings.callerContextSeparator);
       client.context = prefix;
     }
+    if (fields.contextEnd === fields.contextStart) {
+      splice.prefix = prefix;
+      splice.callId = fields.callId;
+    } else {
+      splice.prefix = null;
+      this.#composeContext(splice, call, prefix);
+    }
+    splice.path = call.path;
+    splice.pathFrom = 0;
+    splice.pathTo = call.path === null ? 0 : call.path.length;
+    splice.path2 = call.path2;
+    splice.path2From = 0;
+    splice.path2To = call.path2 === null ? 0 : call.path2.length;
+    return splice;
+  }
+
+  /** Ours, and what the client's own context may keep. */
+  #composeContext(splice: RequestSplice, call: Call, prefix: ContextPrefix): void {
+    const fields = call.fields;
     const bound = callerContextBound(prefix, fields.contextEnd - fields.contextStart);
     if (bound > splice.context.length) splice.context = Buffer.allocUnsafeSlow(bound);
     splice.contextStart = 0;
@@ -245,13 +264,6 @@ export class Engine implements WorkerSide, CallOwner {
       call.start + fields.contextStart,
       call.start + fields.contextEnd,
     );
-    splice.path = call.path;
-    splice.pathFrom = 0;
-    splice.pathTo = call.path === null ? 0 : call.path.length;
-    splice.path2 = call.path2;
-    splice.path2From = 0;
-    splice.path2To = call.path2 === null ? 0 : call.path2.length;
-    return splice;
   }
 
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {

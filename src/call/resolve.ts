@@ -122,6 +122,8 @@ export class Resolver {
    * a checkpoint (digits, maybe `-` digits) when the path starts with it, else -1.
    */
   #trashEnd(call: Call, path: Buffer, start: number, end: number): number {
+    // Most paths end here, after two bytes.
+    if (path[start + 1] !== 0x75 || path[start + 2] !== 0x73) return -1;
     if (end - start < USER.length + TRASH.length + 2 || !matches(path, start, end, USER)) return -1;
     const name = (call.client as Client).identity.user;
     let at = start + USER.length;

@@ -5,6 +5,7 @@ import { NameIndex } from '../wire/name-index.ts';
 import { RecodeFailure, recodeFrame } from '../wire/recode.ts';
 import { encodeError, Status } from '../wire/reply-head.ts';
 import { textOf } from '../wire/text.ts';
+import { KnownHeads } from './known-heads.ts';
 import {
   badHeader,
   errorTo,
@@ -48,6 +49,7 @@ export class CallReader {
   start = 0;
   end = 0;
   recoded = false;
+  readonly #heads = new KnownHeads();
   answer: Buffer = Buffer.alloc(0);
 
   /** `scanHeader` of the frame was SCAN_OK (or SCAN_UNSURE: `headerCode`) into `this.scan`, the call id is not negative. */
@@ -60,10 +62,16 @@ export class CallReader {
     if (code === SCAN_OK) {
       const refusal = this.#checkHeader();
       if (refusal !== ReadCall.CALL) return refusal;
-      code = scanRequestHeader(frame, start, end, this.scan);
+      if (this.#heads.find(frame, start, end, this.scan)) code = SCAN_OK;
+      else {
+        code = scanRequestHeader(frame, start, end, this.scan);
+        if (code === SCAN_OK) {
+          const found = this.#findMethod(connectionProtocol);
+          if (found !== ReadCall.CALL) return found;
+          this.#heads.remember(frame, start, this.scan);
+        }
+      }
       if (code === SCAN_OK) {
-        const found = this.#findMethod(connectionProtocol);
-        if (found !== ReadCall.CALL) return found;
         const method = METHODS[this.scan.method] as Method;
         code = scanBody(frame, start, this.scan, method.pathField, method.path2Field);
         if (code === SCAN_OK) return this.#needsPath(method) ? this.#recode(connectionProtocol) : ReadCall.CALL;

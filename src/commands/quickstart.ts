@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HdfsClient } from '../control/hdfs-client.ts';
 import { createLog } from '../control/log.ts';
@@ -19,9 +19,11 @@ const STEPS: readonly { readonly title: string; run(client: HdfsClient): Promise
   { title: 'create  /data/sales/january', run: (client) => client.createEmptyFile('/data/sales/january') },
   { title: 'mkdir   /logs/web', run: (client) => client.mkdirs('/logs/web') },
   { title: 'create  /logs/web/today', run: (client) => client.createEmptyFile('/logs/web/today') },
-  { title: 'rename  /logs/web/today /logs/web/yesterday', run: renameLog },
+  { title: 'rename  /logs/web/today to yesterday', run: renameLog },
   { title: 'mkdir   /home/alice', run: (client) => client.mkdirs('/home/alice') },
 ];
+
+const TITLE_WIDTH = Math.max(...STEPS.map(({ title }) => title.length));
 
 async function renameLog(client: HdfsClient): Promise<void> {
   if (!(await client.rename('/logs/web/today', '/logs/web/yesterday'))) {
@@ -50,14 +52,16 @@ export async function run(args: string[]): Promise<number> {
       configDir: directory,
       mounts: MOUNTS,
       rpc: '127.0.0.1:0',
+      // Only the mount points are to be seen.
+      set: ['dfs.federation.router.default.nameservice.enable=false'],
       log: await createLog('warn'),
     });
     try {
       await printNameNodes(simulator);
-      await demonstrate(router.rpc, options.superuser);
+      await demonstrate(simulator, router.rpc, options.superuser);
       await printTrees(simulator.nameservices, options.superuser);
       if (once === true) return ExitCode.OK;
-      printHints(router.rpc);
+      printHints(router.rpc, options.superuser);
       const ended = await Promise.race([signals.signalled, router.closed]);
       return typeof ended === 'number' ? ended : ExitCode.OK;
     } finally {
@@ -76,17 +80,22 @@ async function makeTargets(nameservices: readonly SimulatedNameservice[], user: 
   }
 }
 
-async function demonstrate(rpc: string, user: string): Promise<void> {
+/** Does the steps through the router; what it shows on the right comes from the NameNodes' own log of calls. */
+async function demonstrate(simulator: Simulator, rpc: string, user: string): Promise<void> {
   printLine('');
-  printLine(`A client at the router, hdfs://${rpc}`);
+  printLine(`A client at the router, hdfs://${rpc}, and what reached a NameNode`);
   const { host, port } = splitAddress(rpc);
   using client = await HdfsClient.connect({ host, port, user });
   for (const { title, run: step } of STEPS) {
+    await simulator.control({ op: 'clear' });
     await step(client);
-    printLine(`  ${title}`);
+    const [call] = (await simulator.control({ op: 'calls' })).filter((one) => one.executed && one.exception === '');
+    const arrived =
+      call === undefined ? 'nowhere' : `${call.nameservice} ${call.namenode}  ${call.path} ${call.path2}`.trimEnd();
+    printLine(`  ${title.padEnd(TITLE_WIDTH)}  ->  ${arrived}`);
   }
   const names = (await client.list('/'))?.map((entry) => entry.path.toString('utf8')) ?? [];
-  printLine(`  list    /   ->  ${names.join('  ')}`);
+  printLine(`  ${'list    /'.padEnd(TITLE_WIDTH)}  ->  ${names.join('  ')}`);
 }
 
 async function printNameNodes(simulator: Simulator): Promise<void> {
@@ -132,16 +141,15 @@ async function collectPaths(client: HdfsClient, directory: string, paths: string
   }
 }
 
-function printHints(rpc: string): void {
-  const { port } = splitAddress(rpc);
+function printHints(rpc: string, user: string): void {
   printLine('');
-  printLine(`The router serves hdfs://${rpc} as ${userInfo().username}. Try, with HDFS's own client:`);
+  printLine(`The router serves hdfs://${rpc}; ${user} is the superuser. Try, with HDFS's own client:`);
   printLine(`  hdfs dfs -ls hdfs://${rpc}/`);
   printLine(`  hdfs dfs -touchz hdfs://${rpc}/data/sales/february`);
   printLine(`  hdfs dfs -count hdfs://${rpc}/logs`);
-  printLine('and from here');
+  printLine('and from here:');
   printLine('  npm run -s switchyard -- help');
-  printLine(`  npm run -s switchyard -- simulate --observers 1   (NameNodes only; port ${port} is this router's)`);
+  printLine('  npm run -s switchyard -- simulate --observers 1');
   printLine('');
   printLine('Ctrl-C ends it.');
 }

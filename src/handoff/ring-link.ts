@@ -1,3 +1,4 @@
+import { copyBytes } from '../wire/varint.ts';
 import { OpenCloseBacklog } from './backlog.ts';
 import { allocateBeside } from './beside.ts';
 import {
@@ -218,7 +219,7 @@ export class RingAcceptorLink extends RingEnd implements AcceptorLink {
       this.besideOut.send(beside);
     } else {
       const start = at + REPLY_HEAD_BYTES;
-      if (headBytes > 0) head.copy(writer.bytes, start, headStart, headEnd);
+      copyBytes(writer.bytes, start, head, headStart, headEnd);
       if (bodyEnd > bodyStart) body.copy(writer.bytes, start + headBytes, bodyStart, bodyEnd);
     }
     this.commit();

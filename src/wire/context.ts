@@ -126,6 +126,24 @@ export function writeCallerContext(
   return next;
 }
 
+/** Length of the context string of a call that carries none of its own; `writePlainContext` writes it. */
+export function plainContextBytes(
+  prefix: ContextPrefix,
+  clientId: Buffer,
+  clientIdStart: number,
+  clientIdEnd: number,
+  callId: number,
+): number {
+  prefix.setClientId(clientId, clientIdStart, clientIdEnd);
+  return prefix.length + decimalBytes(callId) + prefix.realUser.length;
+}
+
+/** Writes the context string whose length `plainContextBytes` has just given. Returns the position after it. */
+export function writePlainContext(out: Buffer, at: number, prefix: ContextPrefix, callId: number): number {
+  const next = writeDecimal(out, copyBytes(out, at, prefix.bytes, 0, prefix.length), callId);
+  return copyBytes(out, next, prefix.realUser, 0, prefix.realUser.length);
+}
+
 /** Appends the client's own context[start, end) without the parts that hold one of our keys. */
 function appendOwnContext(
   out: Buffer,
@@ -194,12 +212,19 @@ function writeDecimal(out: Buffer, at: number, value: number): number {
     out[next++] = MINUS;
     rest = -rest;
   }
-  let digits = 1;
-  for (let most = 10; most <= rest; most *= 10) digits++;
+  const digits = decimalBytes(rest);
   for (let i = next + digits - 1; i >= next; i--) {
     const tenth = Math.floor(rest / 10);
     out[i] = ZERO + rest - tenth * 10;
     rest = tenth;
   }
   return next + digits;
+}
+
+/** Length of an int32 in decimal. */
+function decimalBytes(value: number): number {
+  let digits = value < 0 ? 2 : 1;
+  const rest = value < 0 ? -value : value;
+  for (let most = 10; most <= rest; most *= 10) digits++;
+  return digits;
 }

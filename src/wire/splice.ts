@@ -13,6 +13,7 @@
  * copied first: state ids of the client must not reach a NameNode that was not chosen for them.
  */
 import { type CallFields, CallFlag } from '../handoff/link.ts';
+import { type ContextPrefix, callerContextBound, plainContextBytes, writePlainContext } from './context.ts';
 import {
   copyBytes,
   readVarint32,
@@ -34,6 +35,9 @@ export class RequestSplice {
   context: Buffer = NOTHING;
   contextStart = 0;
   contextEnd = 0;
+  /** Set for a call without a context of its own: written from here instead, so that it is copied once. */
+  prefix: ContextPrefix | null = null;
+  callId = 0;
   /** Replacement of the first path, path[pathFrom, pathTo); null leaves it. A path that the call does not have is not added. */
   path: Buffer | null = null;
   pathFrom = 0;
@@ -58,7 +62,8 @@ const KEPT_FIELDS = (1 << 1) | (1 << 2) | (1 << 3) | (1 << 4) | (1 << 6) | (1 <<
 
 /** Upper bound of what `spliceRequest` writes for a frame of so many bytes (without its length prefix). */
 export function spliceBound(fields: CallFields, frameBytes: number, splice: RequestSplice): number {
-  let bytes = frameBytes + GROWTH_BYTES + splice.contextEnd - splice.contextStart;
+  let bytes = frameBytes + GROWTH_BYTES;
+  bytes += splice.prefix === null ? splice.contextEnd - splice.contextStart : callerContextBound(splice.prefix, 0);
   if (splice.path !== null && fields.pathStart !== 0) bytes += splice.pathTo - splice.pathFrom;
   if (splice.path2 !== null && fields.path2Start !== 0) bytes += splice.path2To - splice.path2From;
   return bytes;
@@ -81,7 +86,11 @@ export function spliceRequest(
   const headerEnd = start + fields.headerEnd;
   const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
   const retryBits = zigzag32(splice.tag);
-  const contextBytes = splice.contextEnd - splice.contextStart;
+  const { prefix } = splice;
+  const contextBytes =
+    prefix === null
+      ? splice.contextEnd - splice.contextStart
+      : plainContextBytes(prefix, frame, start + fields.clientIdStart, start + fields.clientIdEnd, splice.callId);
   const embeddedBytes = 1 + varint32Size(contextBytes) + contextBytes;
 
   let headerBytes = appendable ? headerEnd - headerStart : measureKept(frame, headerStart, headerEnd);
@@ -98,7 +107,10 @@ export function spliceRequest(
   next = writeVarint32(out, next, embeddedBytes);
   out[next++] = 0x0a;
   next = writeVarint32(out, next, contextBytes);
-  next = copyBytes(out, next, splice.context, splice.contextStart, splice.contextEnd);
+  next =
+    prefix === null
+      ? copyBytes(out, next, splice.context, splice.contextStart, splice.contextEnd)
+      : writePlainContext(out, next, prefix, splice.callId);
   if (splice.stateIdPresent) {
     out[next++] = 0x40;
     next = writeVarint64(out, next, splice.stateIdHigh, splice.stateIdLow);

@@ -77,8 +77,8 @@ export function damaged(bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
 }
 
 export const FUZZ = {
-  seed: 11,
-  numRuns: 10_000_000,
-  interruptAfterTimeLimit: 15_000,
+  seed: 20240917,
+  numRuns: 100_000,
+  interruptAfterTimeLimit: 2_000,
   markInterruptAsFailure: false,
 } as const;

@@ -1,0 +1,38 @@
+import type { CallScan } from '../wire/call-scan.ts';
+
+/** Longest RequestHeaderProto that is remembered: its length prefix is one byte. */
+const MAX_HEAD_BYTES = 0x7f;
+
+/**
+ * Method headers seen lately. All calls of one method carry the same bytes (method, protocol, version), so comparing them with the last
+ * header of that length is enough to know the method; anything else is scanned.
+ */
+export class KnownHeads {
+  readonly #bytes = Buffer.alloc((MAX_HEAD_BYTES + 1) * (MAX_HEAD_BYTES + 1));
+  /** Index into METHODS of the header of each length, -1 for none. */
+  readonly #methods = new Int32Array(MAX_HEAD_BYTES + 1).fill(-1);
+
+  /** True: the header behind `scan.headerEnd` is known; sets `method` and `requestStart`. */
+  find(frame: Buffer, start: number, end: number, scan: CallScan): boolean {
+    const at = start + scan.headerEnd;
+    const length = frame[at] as number;
+    if (length > MAX_HEAD_BYTES || at + 1 + length > end) return false;
+    const method = this.#methods[length] as number;
+    if (method < 0) return false;
+    const bytes = this.#bytes;
+    let known = length * (MAX_HEAD_BYTES + 1);
+    for (let i = at + 1; i <= at + length; i++) if (frame[i] !== bytes[known++]) return false;
+    scan.method = method;
+    scan.requestStart = scan.headerEnd + 1 + length;
+    return true;
+  }
+
+  /** Remembers the header that was scanned and found to be of `scan.method`. */
+  remember(frame: Buffer, start: number, scan: CallScan): void {
+    const at = start + scan.headerEnd;
+    const length = frame[at] as number;
+    if (length > MAX_HEAD_BYTES || scan.requestStart !== scan.headerEnd + 1 + length) return;
+    frame.copy(this.#bytes, length * (MAX_HEAD_BYTES + 1), at + 1, at + 1 + length);
+    this.#methods[length] = scan.method;
+  }
+}
