@@ -1,6 +1,7 @@
 /** Part of `npm run check`: the generated pages of the manual are what their tables generate now. */
 import { readFileSync } from 'node:fs';
 import { COVERAGE_PAGE, renderCoverage } from './make-coverage.ts';
+import { KEYS_PAGE, renderKeyManual } from './make-key-manual.ts';
 
 interface GeneratedPage {
   readonly page: URL;
@@ -11,6 +12,7 @@ interface GeneratedPage {
 
 const PAGES: readonly GeneratedPage[] = [
   { page: COVERAGE_PAGE, render: renderCoverage, command: 'node scripts/make-coverage.ts' },
+  { page: KEYS_PAGE, render: renderKeyManual, command: 'node scripts/make-key-manual.ts' },
 ];
 
 let stale = 0;

@@ -95,6 +95,8 @@ export class Cluster {
         server.resume();
         break;
       case 'lag':
+        // What could be seen so far stays seen.
+        namenode.tailEdits(Date.now());
         namenode.tailing = {
           paused: request.paused ?? false,
           lagTransactions: request.lagTransactions ?? 0,

@@ -268,7 +268,8 @@ export class Shell implements AsyncDisposable {
     try {
       await within(this.#closed, 'the shell ends', 10_000);
     } catch {
-      this.#child.kill('SIGKILL');
+      // The launcher passes it on to the JVM, which a SIGKILL would leave behind.
+      this.#child.kill('SIGTERM');
       await this.#closed;
     }
   }

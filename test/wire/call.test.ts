@@ -444,4 +444,24 @@ describe('caller context', () => {
       callerContext: { context: `${base.replace('100', '7')},CLI` },
     });
   });
+
+  it.each([0, 9, 10, 12345, 0x7fff_ffff, -1])('is the same when the splice writes it itself, call id %i', (callId) => {
+    for (const clientId of [CLIENT_ID, Buffer.alloc(0), Buffer.alloc(64, 1), Buffer.alloc(65, 1)]) {
+      const prefix = new ContextPrefix('127.0.0.1', 42930, 'joe');
+      const frame = callFrame(header({ callId, clientId }), requestHeader, rename);
+      const { scan, buffer, end } = scanAll(frame, 1, 2);
+      const composed = new RequestSplice();
+      composed.context = Buffer.from(write(prefix, null, clientId, callId));
+      composed.contextEnd = composed.context.length;
+      const direct = Object.assign(new RequestSplice(), {
+        prefix: new ContextPrefix('127.0.0.1', 42930, 'joe'),
+        callId,
+      });
+      const [one, two] = [composed, direct].map((change) => {
+        const out = Buffer.alloc(spliceBound(scan, frame.length, change));
+        return out.toString('hex', 0, spliceRequest(out, 0, buffer, SHIFT, end, scan, change));
+      });
+      expect(two).toBe(one);
+    }
+  });
 });
