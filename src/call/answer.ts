@@ -2,7 +2,7 @@ import type { AcceptorLink } from '../handoff/link.ts';
 import { ReplyFlag } from '../handoff/link.ts';
 import { namespaceBound, writeWithNamespace } from '../wire/namespace-field.ts';
 import { translateBack, translateBackBound } from '../wire/path-bytes.ts';
-import { encodeError, Status, writeErrorHead, writeSuccessHead } from '../wire/reply-head.ts';
+import { encodeError, Status, successHeadBytes, writeErrorHead, writeSuccessHead } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { writeVarint32 } from '../wire/varint.ts';
 import type { Call } from './call.ts';
@@ -27,41 +27,33 @@ interface WaitingReply {
  * client's own ids. Answers made here are never refused: without room they wait in line.
  */
 export class Answers {
-  readonly #head = Buffer.allocUnsafeSlow(64 * 1024);
   #waiting: WaitingReply[] = [];
 
+  /** While it is not 0, NameNodes' replies are left where they are. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** The NameNode's SUCCESS as it is: body [scan.headerEnd, end). False: no room. */
-  passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, end: number): boolean {
+  /**
+   * The NameNode's SUCCESS as it is. Our header takes the place of the NameNode's, right before the body: ours is not longer (the tag of a
+   * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once.
+   */
+  passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
     const client = call.client as Client;
     const fields = call.fields;
-    if (fields.clientIdEnd - fields.clientIdStart > HEAD_BYTES / 2)
-      return this.#passSuccessLongId(call, scan, buffer, end);
-    const headEnd = writeSuccessHead(
-      this.#head,
-      0,
-      end - scan.headerEnd,
-      fields.callId,
-      call.frame,
-      call.start + fields.clientIdStart,
-      call.start + fields.clientIdEnd,
-      fields.retryCount,
-    );
-    return client.link.reply(
-      client.connection,
-      client.generation,
-      fields.slot,
-      0,
-      this.#head,
-      0,
-      headEnd,
-      buffer,
-      scan.headerEnd,
-      end,
-    );
+    const idStart = call.start + fields.clientIdStart;
+    const idEnd = call.start + fields.clientIdEnd;
+    const at = scan.headerEnd - successHeadBytes(fields.callId, idEnd - idStart, fields.retryCount);
+    if (at < start) {
+      this.#replyOrWait(call, 0, this.#successFrame(call, buffer, scan.headerEnd, end));
+      return;
+    }
+    writeSuccessHead(buffer, at, end - scan.headerEnd, fields.callId, call.frame, idStart, idEnd, fields.retryCount);
+    if (client.link.reply(client.connection, client.generation, fields.slot, 0, NOTHING, 0, 0, buffer, at, end)) return;
+    // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
+    const kept = Buffer.allocUnsafeSlow(end - at);
+    buffer.copy(kept, 0, at, end);
+    this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
   }
 
   /** A create or append answer: the same body with the name of the nameservice in its file status (field 19). */
@@ -165,7 +157,7 @@ export class Answers {
       link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)
     )
       return;
-    this.#waiting.push({ link, connection, generation, slot, flags: ReplyFlag.NONE, bytes: NOTHING });
+    this.#wait(link, connection, generation, slot, ReplyFlag.NONE, NOTHING);
   }
 
   /** There is room towards this acceptor again. */
@@ -206,10 +198,6 @@ export class Answers {
     return out.subarray(0, headEnd + end - start);
   }
 
-  #passSuccessLongId(call: Call, scan: ReplyScan, buffer: Buffer, end: number): boolean {
-    return this.#reply(call, 0, this.#successFrame(call, buffer, scan.headerEnd, end));
-  }
-
   #reply(call: Call, flags: number, bytes: Buffer): boolean {
     const client = call.client as Client;
     return client.link.reply(
@@ -229,13 +217,10 @@ export class Answers {
   #replyOrWait(call: Call, flags: number, bytes: Buffer): void {
     const client = call.client as Client;
     if (this.#waiting.length === 0 && this.#reply(call, flags, bytes)) return;
-    this.#waiting.push({
-      link: client.link,
-      connection: client.connection,
-      generation: client.generation,
-      slot: call.fields.slot,
-      flags,
-      bytes,
-    });
+    this.#wait(client.link, client.connection, client.generation, call.fields.slot, flags, bytes);
+  }
+
+  #wait(link: AcceptorLink, connection: number, generation: number, slot: number, flags: number, bytes: Buffer): void {
+    this.#waiting.push({ link, connection, generation, slot, flags, bytes });
   }
 }

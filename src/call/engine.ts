@@ -267,6 +267,7 @@ export class Engine implements WorkerSide, CallOwner {
   }
 
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
+    if (this.answers.waiting > 0) return false;
     if (scan.status === Status.SUCCESS) {
       const composer = call.composer;
       const client = call.client as Client;
@@ -281,7 +282,7 @@ export class Engine implements WorkerSide, CallOwner {
       } else {
         const method = call.method as Method;
         if (method.namespaceIn === '') {
-          if (!this.answers.passSuccess(call, scan, buffer, end)) return false;
+          this.answers.passSuccess(call, scan, buffer, start, end);
         } else {
           const field = method.namespaceIn === 'fs' ? 1 : 2;
           this.answers.passWithNamespace(

@@ -16,6 +16,8 @@ const SLOT_BITS = 14;
 export const MAX_IN_FLIGHT = 1 << SLOT_BITS;
 const SLOT_MASK = MAX_IN_FLIGHT - 1;
 const MAX_SERIAL = (1 << (31 - SLOT_BITS)) - 1;
+/** From here on a tag takes five bytes as a varint, so that the header of a reply is never shorter than the one the client gets. */
+const MIN_SERIAL = 1 << (30 - SLOT_BITS);
 /** Batch buffer of one connection; larger frames are written from a buffer of their own. */
 export const BATCH_BYTES = 64 * 1024;
 
@@ -43,7 +45,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   readonly #assembler: FrameAssembler;
   readonly #slots: (Call | null)[] = [];
   #freeSlots: number[] = [];
-  #serial = 0;
+  #serial = MIN_SERIAL;
   #out: Buffer | null = null;
   #outEnd = 0;
   #dirty = false;
@@ -98,7 +100,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   writeCall(call: Call): void {
     const pool = this.group.pool;
     const slot = this.#freeSlots.length > 0 ? (this.#freeSlots.pop() as number) : this.#slots.push(null) - 1;
-    this.#serial = this.#serial === MAX_SERIAL ? 0 : this.#serial + 1;
+    this.#serial = this.#serial === MAX_SERIAL ? MIN_SERIAL : this.#serial + 1;
     call.tag = (this.#serial << SLOT_BITS) | slot;
     call.slot = slot;
     call.connection = this;

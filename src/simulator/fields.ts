@@ -13,9 +13,10 @@ export function integerOf(message: Plain, field: string, absent: number): number
   return typeof value === 'number' || typeof value === 'bigint' ? value : absent;
 }
 
-/** As integerOf, for fields whose values are small. */
+/** As integerOf, for fields whose values are small: larger ones become the largest that a number holds exactly. */
 export function numberOf(message: Plain, field: string, absent = 0): number {
-  return Number(integerOf(message, field, absent));
+  const value = Number(integerOf(message, field, absent));
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, value));
 }
 
 /** A bool field, false when absent. */

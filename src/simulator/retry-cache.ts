@@ -7,7 +7,7 @@ import type { Plain } from '../wire/messages.ts';
 /** `dfs.namenode.retrycache.expirytime.millis` */
 const EXPIRY_MS = 600_000;
 /** Entries beyond this push out the oldest. */
-const MAX_ENTRIES = 1_000_000;
+const MAX_ENTRIES = 100_000;
 
 interface Entry {
   readonly answer: Plain;

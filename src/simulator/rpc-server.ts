@@ -4,11 +4,13 @@
  */
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import { MessageError } from '../wire/messages.ts';
 import type { CallLog } from './call-log.ts';
 import { CallQueue } from './call-queue.ts';
 import { textOf } from './fields.ts';
 import type { IncomingCall, NameNode, Outcome } from './name-node.ts';
 import type { Caller } from './permission-check.ts';
+import type { JavaClass } from './remote-exception.ts';
 import { JAVA } from './remote-exception.ts';
 import type { ConnectionOwner } from './rpc-connection.ts';
 import { RpcConnection } from './rpc-connection.ts';
@@ -302,21 +304,7 @@ export class RpcServer implements ConnectionOwner {
       connection.destroy();
       return;
     }
-    const { callId, retryCount, clientId, method } = call;
-    const head = { callId, retryCount, clientId, stateId: this.stateId() };
-    if (outcome.exception !== null) {
-      const { javaClass, message } = outcome.exception;
-      connection.send(
-        encodeError(head, {
-          status: 'ERROR',
-          detail: 'ERROR_APPLICATION',
-          javaClass,
-          message: withStack(message, method.name),
-        }),
-      );
-    } else {
-      connection.send(encodeSuccess(head, method.response, outcome.answer ?? {}));
-    }
+    connection.send(encodeOutcome(call, outcome, this.stateId()));
   }
 
   #unblock(): void {
@@ -352,5 +340,24 @@ export class RpcServer implements ConnectionOwner {
       executed: outcome.executed,
       clientPort: call.clientPort,
     });
+  }
+}
+
+function encodeOutcome(call: IncomingCall, outcome: Outcome, stateId: number | null): Buffer {
+  const { callId, retryCount, clientId, method } = call;
+  const head = { callId, retryCount, clientId, stateId };
+  const refuse = (detail: string, javaClass: JavaClass, message: string): Buffer =>
+    encodeError(head, { status: 'ERROR', detail, javaClass, message: withStack(message, method.name) });
+  if (outcome.exception !== null) {
+    return refuse('ERROR_APPLICATION', outcome.exception.javaClass, outcome.exception.message);
+  }
+  try {
+    return encodeSuccess(head, method.response, outcome.answer ?? {});
+  } catch (error) {
+    // An answer that its message cannot hold: the caller learns it, the NameNode goes on.
+    if (error instanceof MessageError) {
+      return refuse('ERROR_SERIALIZING_RESPONSE', JAVA.IO, error.message);
+    }
+    throw error;
   }
 }

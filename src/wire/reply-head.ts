@@ -36,6 +36,16 @@ export const SUCCESS_HEAD_BYTES = 31;
 /** The same for an error head, beside client id, class name and message. */
 export const ERROR_HEAD_BYTES = 49;
 
+/** What `writeSuccessHead` writes. */
+export function successHeadBytes(callId: number, idBytes: number, retryCount: number): number {
+  const headerBytes = successHeaderBytes(callId, idBytes, zigzag32(retryCount));
+  return 4 + varint32Size(headerBytes) + headerBytes;
+}
+
+function successHeaderBytes(callId: number, idBytes: number, retryBits: number): number {
+  return 7 + varint32Size(callId) + varint32Size(idBytes) + idBytes + varint32Size(retryBits);
+}
+
 /**
  * Writes length prefix and header of a SUCCESS whose delimited response message of bodyBytes (its own length prefix included) follows.
  * Returns the position after the header; at most SUCCESS_HEAD_BYTES and the client id are written.
@@ -52,7 +62,7 @@ export function writeSuccessHead(
 ): number {
   const idBytes = clientIdEnd - clientIdStart;
   const retryBits = zigzag32(retryCount);
-  const headerBytes = 7 + varint32Size(callId) + varint32Size(idBytes) + idBytes + varint32Size(retryBits);
+  const headerBytes = successHeaderBytes(callId, idBytes, retryBits);
   let next = writeInt32(out, at, varint32Size(headerBytes) + headerBytes + bodyBytes);
   next = writeVarint32(out, next, headerBytes);
   next = writeStart(out, next, callId, Status.SUCCESS);

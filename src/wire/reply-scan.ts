@@ -10,7 +10,7 @@
  * and fields of another wire type are stepped over, numbers may be longer than they need to be.
  */
 import { SCAN_BAD, SCAN_OK } from './call-scan.ts';
-import { readVarint64, skipValueLoosely, unzigzag32, Wide } from './varint.ts';
+import { readVarint32, readVarint64, skipValueLoosely, unzigzag32, varint32Size, Wide } from './varint.ts';
 
 /** What `scanReply` found. Offsets are absolute in the buffer, a pair of zeros means absent. Reused. */
 export class ReplyScan {
@@ -52,6 +52,7 @@ export function scanReply(buffer: Buffer, start: number, end: number, scan: Repl
   const limit = at + wide.low;
   if (limit > end) return SCAN_BAD;
   scan.headerEnd = limit;
+  if (scanUsualSuccess(buffer, at, limit, scan)) return SCAN_OK;
 
   let seen = 0;
   while (at < limit) {
@@ -115,6 +116,36 @@ export function scanReply(buffer: Buffer, start: number, end: number, scan: Repl
     seen |= 1 << field;
   }
   return (seen & REQUIRED_FIELDS) === REQUIRED_FIELDS ? SCAN_OK : SCAN_BAD;
+}
+
+/**
+ * The header of a SUCCESS as NameNodes write it, read without a loop: callId, status 0, version 9, a client id of 16 bytes, retryCount, maybe
+ * a state id. False: any other header; what was set is set again by the loop.
+ */
+function scanUsualSuccess(buffer: Buffer, start: number, limit: number, scan: ReplyScan): boolean {
+  if (buffer[start] !== 0x08) return false;
+  const callId = readVarint32(buffer, start + 1, limit);
+  if (callId < 0) return false;
+  let at = start + 1 + varint32Size(callId);
+  if (at + 24 > limit || buffer[at] !== 0x10 || buffer[at + 1] !== 0 || buffer[at + 2] !== 0x18 || buffer[at + 3] !== 9)
+    return false;
+  if (buffer[at + 4] !== 0x3a || buffer[at + 5] !== 16 || buffer[at + 22] !== 0x40) return false;
+  const idAt = at + 6;
+  const retryCount = readVarint32(buffer, at + 23, limit);
+  if (retryCount < 0) return false;
+  at += 23 + varint32Size(retryCount);
+  if (at < limit) {
+    if (buffer[at] !== 0x48 || readVarint64(buffer, at + 1, limit, wide) !== limit) return false;
+    scan.hasStateId = true;
+    scan.stateIdHigh = wide.high;
+    scan.stateIdLow = wide.low;
+  }
+  scan.callId = callId | 0;
+  scan.clientIdStart = idAt;
+  scan.clientIdEnd = idAt + 16;
+  scan.hasRetryCount = true;
+  scan.retryCount = unzigzag32(retryCount);
+  return true;
 }
 
 /** Fields 4, 5, 7 and 10 are bytes, the others varints. */

@@ -9,6 +9,8 @@ const ROUNDS_BEFORE = 3;
 const ROUNDS_AFTER = 5;
 /** The slowest command of a switch: well below the 120 s at which a client gives up. */
 const LONGEST_COMMAND_MS = 60_000;
+/** Longer than the time after which a silent NameNode is probed. */
+const SLOW_CALL_MS = 60_000;
 
 let rig: Rig;
 let endpoint: Endpoint;
@@ -98,6 +100,7 @@ describe.skipIf(ENDPOINT !== 'switchyard')('a shell loop', () => {
     await rig.ctl({ op: 'stop', ns: 'ns1', nn: 'nn1' });
     await using other = await Shell.start(rig, endpoint.uri);
     const waiting = other.run(['-touchz', '/data1/late'], { limitMs: 150_000 });
+    waiting.catch(() => {});
     const report: LoopReport = { commands: 0, slowestMs: 0, failures: [] };
     for (let i = 0; i < 3; i++) await runRound(shell, `${MOUNT}/isolated-${i}`, report);
     expect(report.failures).toEqual([]);
@@ -108,6 +111,35 @@ describe.skipIf(ENDPOINT !== 'switchyard')('a shell loop', () => {
     // The command that met two dead NameNodes waited for a new active inside its budget.
     expect((await waiting).err).toBe('');
     await shell.ok(['-test', '-e', '/data1/late']);
+  });
+
+  // The write lock keeps the summary waiting, while the NameNode still answers what needs no lock: slow, not hung.
+  it('a slow call is neither cut nor repeated, also while the other nameservice fails over', async () => {
+    const counted = async (): Promise<number> => {
+      const active = await rig.active('ns0');
+      const metrics = await rig.ctl({ op: 'metrics', ns: 'ns0', nn: active.nn });
+      return (metrics as { calls: Record<string, number> }).calls['getContentSummary'] ?? 0;
+    };
+    const { nn } = await rig.active('ns0');
+    const before = await counted();
+    await rig.ctl({ op: 'hang', ns: 'ns0', nn, mode: 'lock' });
+    try {
+      const summary = shell.run(['-count', MOUNT], { limitMs: 110_000 });
+      summary.catch(() => {});
+      await rig.ctl({ op: 'failover', ns: 'ns1', to: 'nn1' });
+      await using other = await Shell.start(rig, endpoint.uri);
+      const until = performance.now() + SLOW_CALL_MS;
+      while (performance.now() < until) await other.ok(['-test', '-d', '/data1']);
+      await rig.ctl({ op: 'failover', ns: 'ns1', to: 'nn0' });
+      await rig.ctl({ op: 'resume', ns: 'ns0', nn, mode: 'lock' });
+      const { code, err, ms } = await summary;
+      expect(err).toBe('');
+      expect(code).toBe(0);
+      expect(ms).toBeGreaterThan(SLOW_CALL_MS - 1_000);
+    } finally {
+      await rig.ctl({ op: 'resume', ns: 'ns0', nn, mode: 'lock' });
+    }
+    expect(await counted()).toBe(before + 1);
   });
 
   it('while the active hangs, and the other takes over', async () => {
