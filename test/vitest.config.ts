@@ -16,7 +16,10 @@ export default defineConfig({
     testTimeout: TEST_TIMEOUT_MS,
     hookTimeout: TEST_TIMEOUT_MS,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts', 'native-free-bench/**/*.test.ts'], pool: 'threads' } },
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/unit/**/*.test.ts', 'native-free-bench/**/*.test.ts'], pool: 'threads' },
+      },
       { extends: true, test: { name: 'wire', include: ['test/wire/**/*.test.ts'], pool: 'forks' } },
       { extends: true, test: { name: 'fuzz', include: ['test/fuzz/**/*.test.ts'], pool: 'forks' } },
       { extends: true, test: { name: 'fault', include: ['test/fault/**/*.test.ts'], pool: 'forks' } },

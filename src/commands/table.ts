@@ -41,14 +41,29 @@ Exit codes: 0 drained, 1 failed or calls were cut, 2 wrong flags or configuratio
     usage: `switchyard quickstart [flags]
 
 Starts two simulated nameservices, a router with three mount points in front of them, and a client that makes
-directories and files through it. Stays up until Ctrl-C.`,
+directories and files through it and prints what went where. Stays up until Ctrl-C.
+
+  --once                 ends after the demonstration
+
+Exit codes: 0 ended by a signal or after --once, 1 failed, 2 wrong flags.`,
   },
   {
     name: 'simulate',
     summary: 'run simulated NameNodes only',
     usage: `switchyard simulate [flags]
 
-Runs NameNodes that keep their namespace in memory and speak the real protocol.`,
+Runs NameNodes that keep their namespace in memory and speak the real protocol, and prints one line of JSON on
+stdout when they serve: {"ready":true,"nameservices":[…]}. SIGTERM and SIGINT end them.
+
+  --nameservices A,B     names of the nameservices (default: ns0,ns1)
+  --namenodes N          active and standby NameNodes of each (default: 2)
+  --observers K          observers of each, besides (default: 0)
+  --port-base P          first port; without it each NameNode takes a free one
+  --service-time T       time per call: 0.2ms, exp:1ms, or lognormal:1ms,0.5
+  --calls-per-second N   cap of each NameNode
+  --write-config DIR     writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml for a router or hdfs dfs
+
+Exit codes: 0 ended by a signal, 1 failed, 2 wrong flags.`,
   },
   {
     name: 'check-config',

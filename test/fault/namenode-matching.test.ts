@@ -127,15 +127,15 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
     const [first, second] = (await cluster.connectMany(2)) as [RawClient, RawClient];
     namenode.handler = () => {};
 
-    first.send({ method: 'getFileInfo', callId: 7, retryCount: 3, request: { src: pathOf(1) } });
-    const one = await namenode.waitForCall({ path: pathOf(1) }, namenode.callsOf({ path: pathOf(1) }).length + 1);
+    first.send({ method: 'getFileInfo', callId: 7, retryCount: 3, request: { src: pathOf(101) } });
+    const one = await namenode.waitForCall({ path: pathOf(101) });
     answer(one);
     answer(one);
-    expect(lengthOf(await first.receive())).toBe(1);
+    expect(lengthOf(await first.receive())).toBe(101);
 
     // The next call takes the place of the first one; the first one's answer comes once more before its own.
-    second.send({ method: 'getFileInfo', callId: 7, retryCount: 3, request: { src: pathOf(2) } });
-    const two = await namenode.waitForCall({ path: pathOf(2) }, namenode.callsOf({ path: pathOf(2) }).length + 1);
+    second.send({ method: 'getFileInfo', callId: 7, retryCount: 3, request: { src: pathOf(102) } });
+    const two = await namenode.waitForCall({ path: pathOf(102) });
     expect(two.connection).toBe(one.connection);
     expect(two.tag & 16_383).toBe(one.tag & 16_383);
     answer(one);
@@ -146,7 +146,7 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
     two.succeed({ fs: fileStatus(99) }, { callId: -5 });
     answer(two);
     const reply = await second.receive();
-    expect([reply.callId, reply.retryCount, lengthOf(reply)]).toEqual([7, 3, 2]);
+    expect([reply.callId, reply.retryCount, lengthOf(reply)]).toEqual([7, 3, 102]);
 
     // Nothing of it disturbed the connection, and nobody got a second answer.
     namenode.handler = answer;
@@ -160,13 +160,13 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
   it('are dropped when the client is gone, and others are served', async () => {
     const [leaving, staying] = (await cluster.connectMany(2)) as [RawClient, RawClient];
     namenode.handler = () => {};
-    leaving.send({ method: 'getFileInfo', request: { src: pathOf(40) } });
-    leaving.send({ method: 'getFileInfo', request: { src: pathOf(41) } });
-    staying.send({ method: 'getFileInfo', callId: 0, request: { src: pathOf(42) } });
+    leaving.send({ method: 'getFileInfo', request: { src: pathOf(140) } });
+    leaving.send({ method: 'getFileInfo', request: { src: pathOf(141) } });
+    staying.send({ method: 'getFileInfo', callId: 0, request: { src: pathOf(142) } });
     const [success, failure, own] = [
-      await namenode.waitForCall({ path: pathOf(40) }, namenode.callsOf({ path: pathOf(40) }).length || 1),
-      await namenode.waitForCall({ path: pathOf(41) }, namenode.callsOf({ path: pathOf(41) }).length || 1),
-      await namenode.waitForCall({ path: pathOf(42) }, namenode.callsOf({ path: pathOf(42) }).length || 1),
+      await namenode.waitForCall({ path: pathOf(140) }, namenode.callsOf({ path: pathOf(140) }).length || 1),
+      await namenode.waitForCall({ path: pathOf(141) }, namenode.callsOf({ path: pathOf(141) }).length || 1),
+      await namenode.waitForCall({ path: pathOf(142) }, namenode.callsOf({ path: pathOf(142) }).length || 1),
     ] as [NameNodeCall, NameNodeCall, NameNodeCall];
     // The router answers the end of a connection with the end of its own: then it knows.
     const closed = nextEvent(leaving.socket, 'close', 'the router has closed the connection');
@@ -175,9 +175,9 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
     answer(success);
     failure.fail(IO, 'nobody is interested');
     answer(own);
-    expect(lengthOf(await staying.receive())).toBe(42);
+    expect(lengthOf(await staying.receive())).toBe(142);
     namenode.handler = answerPlainly;
-    expect((await staying.call({ method: 'getFileInfo', request: { src: pathOf(43) } })).status).toBe('SUCCESS');
+    expect((await staying.call({ method: 'getFileInfo', request: { src: pathOf(143) } })).status).toBe('SUCCESS');
     expect(own.peer.open).toBe(true);
     disposeAll([leaving, staying]);
   });

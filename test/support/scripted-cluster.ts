@@ -18,6 +18,9 @@ export interface ClusterOptions {
 /** One round of heartbeats at the start and no other: what the router learns later it learns from its calls. */
 const ONE_HEARTBEAT = { 'dfs.federation.router.heartbeat.interval': '3600000' };
 
+/** The counters are in the log at the end; a test that leaves calls behind does not wait for them. */
+const ALWAYS_SET = ['switchyard.log.level=debug', 'switchyard.drain.timeout=1s'];
+
 /** A router process before NameNodes whose answers the test decides. */
 export class ScriptedCluster implements AsyncDisposable {
   readonly router: RouterProcess;
@@ -33,7 +36,8 @@ export class ScriptedCluster implements AsyncDisposable {
     for (const [ns, states] of Object.entries(options.nameservices)) {
       namenodes.set(ns, await Promise.all(states.map((state, i) => ScriptedNameNode.start(`${ns}.nn${i}`, state))));
     }
-    const args = ['--handoff', options.handoff ?? 'ring', '--set', 'switchyard.log.level=debug'];
+    const args = ['--handoff', options.handoff ?? 'ring'];
+    for (const assignment of ALWAYS_SET) args.push('--set', assignment);
     for (const assignment of options.set ?? []) args.push('--set', assignment);
     const router = await RouterProcess.start({
       nameservices: Object.fromEntries(
