@@ -320,6 +320,14 @@ export class Engine implements WorkerSide, CallOwner {
     return true;
   }
 
+  mayLeaveQueue(call: Call): boolean {
+    const stale = call.byPath && call.epoch !== this.resolver.epoch && call.composer === null;
+    if (!stale && !(call.client as Client).gone) return true;
+    call.place = Place.RESOLVING;
+    this.#route(call);
+    return false;
+  }
+
   onConnectFailed(call: Call, why: string): void {
     const namenode = this.#namenodeOf(call);
     // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.

@@ -19,8 +19,8 @@ const LISTEN_BACKLOG = 4096;
 const SWEEP_MS = 1000;
 /** Connections whose outboxes fill before they are flushed within a turn: few enough that their slabs stay in the cache. */
 const MAX_DIRTY = 64;
-/** Pause after the process has run out of descriptors, before connections are accepted again. */
-const ACCEPT_PAUSE_MS = 100;
+/** Lines for the log between two sweeps. */
+const MAX_NOTES_PER_SWEEP = 5;
 
 /** What the acceptor asks of the main thread, and tells it. */
 export interface AcceptorHost {
@@ -71,6 +71,7 @@ export class Acceptor implements AcceptorSide {
   #sweep: NodeJS.Timeout | null = null;
   #lastIdleScanMs = 0;
   #drainedSaid = false;
+  #notes = 0;
 
   constructor(settings: Settings, block: ControlBlock, counters: Counters, host: AcceptorHost) {
     this.settings = settings;
@@ -221,8 +222,9 @@ export class Acceptor implements AcceptorSide {
     this.#waitingForSlot.push(connection);
   }
 
+  /** A line for the log; only a few a second, the rest is counted. */
   note(text: string): void {
-    this.#host.note(text);
+    if (++this.#notes <= MAX_NOTES_PER_SWEEP) this.#host.note(text);
   }
 
   onClientClosed(connection: ClientConnection): void {
@@ -284,7 +286,9 @@ export class Acceptor implements AcceptorSide {
 
   #onConnection(status: number, handle: AcceptedHandle | undefined): void {
     if (status !== 0 || handle === undefined) {
-      this.#pauseAccepting(status);
+      // The connection stays in the backlog, or the kernel has dropped it: either way there is none to serve.
+      this.counters.add(Counter.clientsRefused);
+      this.note(`cannot accept a connection: error ${status}; is the limit of open files reached?`);
       return;
     }
     const limit =
@@ -302,15 +306,6 @@ export class Acceptor implements AcceptorSide {
     this.#generation = (this.#generation + 1) & 0x7fffffff;
     this.#open++;
     this.#connections[id] = new ClientConnection(this, id, this.#generation, handle);
-  }
-
-  /** Out of descriptors, most likely: the connection stays in the backlog, and we look again soon. */
-  #pauseAccepting(status: number): void {
-    this.counters.add(Counter.clientsRefused);
-    this.note(`cannot accept a connection: error ${status}; is the limit of open files reached?`);
-    const handle = (this.#server as unknown as { _handle: AcceptingHandle | null })._handle;
-    handle?.unref?.();
-    setTimeout(() => handle?.ref?.(), ACCEPT_PAUSE_MS);
   }
 
   #replaceWorker(index: number, before: Worker): void {
@@ -346,6 +341,8 @@ export class Acceptor implements AcceptorSide {
 
   #onSweep(): void {
     const now = this.clock.tick();
+    if (this.#notes > MAX_NOTES_PER_SWEEP) this.#host.note(`${this.#notes - MAX_NOTES_PER_SWEEP} more of the like`);
+    this.#notes = 0;
     for (const connection of this.stalled) connection.checkStalled();
     if (this.draining) this.#checkDrained();
     if (now - this.#lastIdleScanMs < this.settings.idleScanMs) return;
@@ -374,6 +371,4 @@ interface AcceptedHandle {
 
 interface AcceptingHandle {
   onconnection: (status: number, accepted: AcceptedHandle | undefined) => void;
-  ref?(): void;
-  unref?(): void;
 }

@@ -3,6 +3,7 @@ import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords } from '../shared/epochs.ts';
 import type { FromThread } from '../threads/messages.ts';
+import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { Impersonation } from './impersonation.ts';
 import type { Log } from './log.ts';
@@ -101,7 +102,9 @@ class Router implements RunningRouter, ThreadEvents {
   }
 
   async start(): Promise<void> {
-    const { entries, settings } = this.#options;
+    const { entries, settings, topology } = this.#options;
+    const tight = judgeDescriptorLimit(readDescriptorLimit(), settings, topology);
+    if (tight !== null) this.#log.warn(tight);
     await Promise.all([
       this.#publisher.build(entries),
       Promise.race([this.#heartbeats.start(), new Promise((resolve) => setTimeout(resolve, FIRST_HEARTBEATS_MS))]),

@@ -8,6 +8,8 @@ import type { User } from './user.ts';
 
 /** A connection with this many calls in flight is reason enough to open another, up to `connectionsPerUser`. */
 const GROW_AT_IN_FLIGHT = 16;
+/** Connections that carry one suspect each at the same time, so that a slow one does not keep the others waiting. */
+const MAX_LONE = 8;
 
 /**
  * The connections of one user to one NameNode for one protocol, and the calls that wait for one.
@@ -27,7 +29,8 @@ export class ConnectionGroup {
   #opening = 0;
   /** It stands in the NameNode's queue for opening. */
   #openPending = false;
-  #lone: NameNodeConnection | null = null;
+  /** Those for suspects, opening ones included. */
+  readonly #lone: NameNodeConnection[] = [];
   #pumpAsked = false;
   current: NameNodeConnection | null = null;
 
@@ -39,7 +42,7 @@ export class ConnectionGroup {
   }
 
   get idle(): boolean {
-    return this.#open.length === 0 && this.#opening === 0 && this.#lone === null && !this.#openPending;
+    return this.#open.length === 0 && this.#opening === 0 && this.#lone.length === 0 && !this.#openPending;
   }
 
   /** Takes the call: writes it, or keeps it until a connection can. */
@@ -70,8 +73,8 @@ export class ConnectionGroup {
     while (this.waiting.length > 0) {
       const connection = this.#pick();
       if (connection === null) return;
-      const call = this.waiting.shift();
-      if (call !== null) connection.writeCall(call);
+      const call = this.waiting.shift() as Call;
+      if (this.pool.owner.mayLeaveQueue(call)) connection.writeCall(call);
     }
   }
 
@@ -85,13 +88,6 @@ export class ConnectionGroup {
   pumpNow(): void {
     this.#pumpAsked = false;
     this.pump();
-  }
-
-  /** A waiting call leaves unanswered by this group (its client is gone). */
-  withdraw(call: Call): void {
-    if (call.place === Place.SUSPECT) this.suspects.remove(call);
-    else this.waiting.remove(call);
-    call.place = Place.RESOLVING;
   }
 
   onOpened(connection: NameNodeConnection): void {
@@ -121,6 +117,11 @@ export class ConnectionGroup {
     const calls = connection.takeAll();
     const alone = connection.lone || calls.length === 1;
     for (const call of calls) this.pool.owner.onLost(call, explained, connection.lone, alone, why);
+    if (this.namenode.isShunned(this.pool.clock.nowMs)) {
+      // It hangs: what waits for it moves on with what was in flight.
+      this.#failQueue(this.waiting, why);
+      this.#failQueue(this.suspects, why);
+    }
     if (this.waiting.length > 0) this.#grow();
     if (this.suspects.length > 0) this.#serveSuspects();
   }
@@ -144,7 +145,7 @@ export class ConnectionGroup {
   openQueued(): void {
     this.#openPending = false;
     // Its slot may not be needed any more: pass it on.
-    const lone = this.suspects.length > 0 && this.#lone === null;
+    const lone = this.#needsLone();
     const shared = this.waiting.length > 0 && this.#opening === 0;
     if (!lone && !shared) return;
     if (this.namenode.mayOpen(this)) this.#openOne(lone);
@@ -156,9 +157,9 @@ export class ConnectionGroup {
     for (const connection of this.#open) {
       if (connection.inFlight === 0 && connection.lastUseMs < beforeMs) connection.destroy('idle');
     }
-    const lone = this.#lone;
-    if (lone !== null && lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs)
-      lone.destroy('idle');
+    for (const lone of this.#lone) {
+      if (lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs) lone.destroy('idle');
+    }
   }
 
   pumpSuspectsSoon(): void {
@@ -168,19 +169,29 @@ export class ConnectionGroup {
   readonly #serveSuspectsBound = (): void => this.#serveSuspects();
 
   #serveSuspects(): void {
-    const lone = this.#lone;
-    if (lone === null) {
-      if (this.suspects.length > 0 && !this.#openPending) {
-        if (this.namenode.mayOpen(this)) this.#openOne(true);
-        else this.#openPending = true;
+    for (let i = 0; i < this.#lone.length && this.suspects.length > 0; i++) {
+      const lone = this.#lone[i] as NameNodeConnection;
+      if (lone.inFlight > 0 || !lone.canTake()) continue;
+      const call = this.suspects.shift() as Call;
+      if (!this.pool.owner.mayLeaveQueue(call)) {
+        i--;
+        continue;
       }
-      return;
+      this.pool.counters.add(Counter.suspectsSent);
+      lone.writeCall(call);
     }
-    if (lone.inFlight > 0 || !lone.canTake()) return;
-    const call = this.suspects.shift();
-    if (call === null) return;
-    this.pool.counters.add(Counter.suspectsSent);
-    lone.writeCall(call);
+    if (!this.#needsLone() || this.#openPending) return;
+    if (this.namenode.mayOpen(this)) this.#openOne(true);
+    else this.#openPending = true;
+  }
+
+  /** Suspects wait, all connections for them are busy, and there may be one more: one after the other is opened. */
+  #needsLone(): boolean {
+    if (this.suspects.length === 0 || this.#lone.length >= MAX_LONE) return false;
+    for (let i = 0; i < this.#lone.length; i++) {
+      if ((this.#lone[i] as NameNodeConnection).state === ConnectionState.OPENING) return false;
+    }
+    return true;
   }
 
   #pick(): NameNodeConnection | null {
@@ -203,15 +214,15 @@ export class ConnectionGroup {
   #openOne(lone: boolean): void {
     const connection = new NameNodeConnection(this, lone);
     this.namenode.connections.add(connection);
-    if (lone) this.#lone = connection;
+    if (lone) this.#lone.push(connection);
     else this.#opening++;
   }
 
   #forget(connection: NameNodeConnection): void {
     this.namenode.connections.delete(connection);
-    if (this.#lone === connection) this.#lone = null;
-    const at = this.#open.indexOf(connection);
-    if (at >= 0) this.#open.splice(at, 1);
+    const among = connection.lone ? this.#lone : this.#open;
+    const at = among.indexOf(connection);
+    if (at >= 0) among.splice(at, 1);
   }
 
   #failQueue(queue: CallQueue, why: string): void {

@@ -75,7 +75,11 @@ export class NameNode {
 
   openingEnded(): void {
     this.#opening--;
-    const next = this.#openQueue.shift();
-    if (next !== undefined) next.openQueued();
+    // A group that needs no connection any more leaves its turn to the next.
+    while (this.#opening < MAX_OPENING) {
+      const next = this.#openQueue.shift();
+      if (next === undefined) return;
+      next.openQueued();
+    }
   }
 }

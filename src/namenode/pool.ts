@@ -27,6 +27,8 @@ export interface CallOwner {
   prepareSplice(call: Call): RequestSplice;
   /** False: no room for the answer, the frame is offered again later. */
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean;
+  /** Asked before a call that waited is written. False: it must not be any more, and the owner has taken it. */
+  mayLeaveQueue(call: Call): boolean;
   /** The call was never sent. */
   onConnectFailed(call: Call, why: string): void;
   /** The call may have been executed. */
