@@ -144,13 +144,7 @@ export class Answers {
     this.#replyOrWait(call, 0, frame);
   }
 
-  /** The call ends without an answer: its client is gone. Frees the acceptor's slot. */
-  drop(call: Call): void {
-    const client = call.client as Client;
-    this.dropAt(client.link, client.connection, client.generation, call.fields.slot);
-  }
-
-  /** The same for a call of a client that was never known here. */
+  /** A call ends without an answer: its client is not known here. Frees the acceptor's slot. */
   dropAt(link: AcceptorLink, connection: number, generation: number, slot: number): void {
     if (
       this.#waiting.length === 0 &&

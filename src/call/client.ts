@@ -11,7 +11,7 @@ export class Client {
   readonly user: User;
   /** The fixed part of the caller context that goes with each of its calls; made with the first, most connections are idle. */
   context: ContextPrefix | null = null;
-  /** Its connection is gone: answers are dropped, mutations are not sent any more. */
+  /** It has closed its side of the connection: nothing is sent for it any more. Whether it still takes answers the acceptor knows. */
   gone = false;
 
   constructor(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity, user: User) {

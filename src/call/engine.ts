@@ -30,6 +30,8 @@ export const MAX_CALLS_PER_NAMESERVICE = 32_768;
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 2000;
 const WHEEL_TICK_MS = 20;
+/** NameNodes that may end while they treat one call alone; then the call counts as the reason. */
+const MAX_LOST_ALONE = 2;
 
 const UNFIT = [
   'org.apache.hadoop.ipc.StandbyException',
@@ -66,6 +68,8 @@ export class Engine implements WorkerSide, CallOwner {
   readonly #unfit = new NameIndex(UNFIT);
   readonly #splice = new RequestSplice();
   #flushAsked = false;
+  /** The clock was read since the last flush. */
+  #clockIsFresh = false;
 
   constructor(settings: Settings, topology: Topology, control: SharedArrayBuffer, counters: Counters) {
     this.settings = settings;
@@ -122,6 +126,11 @@ export class Engine implements WorkerSide, CallOwner {
 
   onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void {
     const client = (this.#clients.get(link) as (Client | null)[])[fields.connection];
+    if (!this.#clockIsFresh) {
+      // Nothing else reads the clock while no NameNode is connected.
+      this.#clockIsFresh = true;
+      this.clock.tick();
+    }
     const call = this.calls.take();
     copyFields(fields, call.fields);
     call.startedMs = this.clock.nowMs;
@@ -179,16 +188,22 @@ export class Engine implements WorkerSide, CallOwner {
     this.#route(call);
   }
 
-  /** A part of a composed call: the same client and method, a frame and an answer of its own. `frame` holds one request without its length prefix. */
-  makePart(whole: Call, part: number, fields: CallFields, frame: Buffer): Call {
+  /** A part of a composed call: the same client, a frame and an answer of its own. `frame` holds one request without its length prefix. */
+  makePart(
+    whole: Call,
+    part: number,
+    fields: CallFields,
+    frame: Buffer,
+    method: Method = whole.method as Method,
+  ): Call {
     const call = this.calls.take();
     copyFields(fields, call.fields);
     call.fields.connection = whole.fields.connection;
     call.fields.generation = whole.fields.generation;
     call.fields.slot = whole.fields.slot;
-    call.fields.method = whole.fields.method;
+    call.fields.method = method.index;
     call.client = whole.client;
-    call.method = whole.method;
+    call.method = method;
     call.part = part;
     call.startedMs = whole.startedMs;
     call.frame = frame;
@@ -201,15 +216,13 @@ export class Engine implements WorkerSide, CallOwner {
   fail(call: Call, className: string, message: string): void {
     const composer = call.composer;
     if (composer !== null) composer.onFailure(call, className, message);
-    else if ((call.client as Client).gone) this.answers.drop(call);
     else this.answers.fail(call, className, message, detailOf(className));
     this.#free(call);
   }
 
   /** Ends a call with an answer of the router's own: an encoded response message. */
   succeed(call: Call, body: Buffer): void {
-    if ((call.client as Client).gone) this.answers.drop(call);
-    else this.answers.succeed(call, body);
+    this.answers.succeed(call, body);
     this.#free(call);
   }
 
@@ -270,15 +283,10 @@ export class Engine implements WorkerSide, CallOwner {
     if (this.answers.waiting > 0) return false;
     if (scan.status === Status.SUCCESS) {
       const composer = call.composer;
-      const client = call.client as Client;
       if (composer !== null) {
         this.#prove(call);
         this.#release(call);
         composer.onReply(call, scan, buffer, start, end);
-      } else if (client.gone) {
-        this.#prove(call);
-        this.#release(call);
-        this.answers.drop(call);
       } else {
         const method = call.method as Method;
         if (method.namespaceIn === '') {
@@ -309,9 +317,6 @@ export class Engine implements WorkerSide, CallOwner {
     if (call.composer !== null) {
       this.#release(call);
       call.composer.onReply(call, scan, buffer, start, end);
-    } else if ((call.client as Client).gone) {
-      this.#release(call);
-      this.answers.drop(call);
     } else {
       this.#release(call);
       this.answers.passError(call, scan, buffer);
@@ -337,15 +342,13 @@ export class Engine implements WorkerSide, CallOwner {
     }
     // What closed its connection before was the end of the NameNode, not the call.
     call.suspect = false;
-    call.lostAlone = 0;
     call.lastTrouble = `${namenode.address}: ${why}`;
     this.#route(call);
   }
 
-  onLost(call: Call, explained: boolean, lone: boolean, _alone: boolean, why: string): void {
+  onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
     const namenode = this.#namenodeOf(call);
     call.lastTrouble = `${namenode.address}: ${why}`;
-    this.counters.add(Counter.callsResent);
     if (!mayResend(call)) {
       this.fail(
         call,
@@ -354,6 +357,7 @@ export class Engine implements WorkerSide, CallOwner {
       );
       return;
     }
+    this.counters.add(Counter.callsResent);
     if (explained) {
       if (!namenode.isShunned(this.clock.nowMs)) call.tried &= ~(1 << call.namenode);
       this.#route(call);
@@ -370,11 +374,12 @@ export class Engine implements WorkerSide, CallOwner {
     call.place = Place.COMPOSING;
     this.pool.probe(namenode, (alive) => {
       call.place = Place.RESOLVING;
-      if (alive) {
+      // The NameNode ended with it, not only the connection: another one is asked, but no third.
+      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
         this.fail(
           call,
           Failure.IO,
-          `${namenode.address} closed a connection of its own for ${nameOf(call)} without an answer (${why}); the call is not sent again`,
+          `The connection to ${namenode.address} that carried ${nameOf(call)} alone ended without an answer (${why}); the call is not sent again`,
         );
         return;
       }
@@ -413,6 +418,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   /** End of the turn: NameNode sockets and reply rings, one write and one bell each. */
   flush(): void {
+    this.#clockIsFresh = false;
     this.pool.flush();
     for (let i = 0; i < this.#links.length; i++) (this.#links[i] as AcceptorLink).flush();
   }
@@ -430,7 +436,7 @@ export class Engine implements WorkerSide, CallOwner {
   /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
   #route(call: Call): void {
     if ((call.client as Client).gone) {
-      this.fail(call, Failure.IO, 'the client is gone');
+      this.fail(call, Failure.IO, 'The client has closed its side of the connection: the call is not sent any more');
       return;
     }
     if (call.byPath && call.epoch !== this.resolver.epoch && call.composer === null) {

@@ -9,11 +9,14 @@ import type { Method } from './method.ts';
 
 /** `resolve` found no single nameservice: `className` and `message` say why. */
 export const REFUSED = -1;
+/** The path names a file by its inode, and several nameservices may have that number: `nameservicesInUse`. */
+export const BY_INODE = -2;
 
 const SLASH = 0x2f;
 const TRASH = Buffer.from('/.Trash/');
 const CURRENT = Buffer.from('Current');
 const USER = Buffer.from('/user/');
+const INODES = Buffer.from('/.reserved/.inodes/');
 
 /**
  * Finds the nameservice of a path in the mount snapshot, with the checks of the Java Router in its order: mount check, resolution, read-only
@@ -33,6 +36,8 @@ export class Resolver {
   message = '';
   readonly #settings: Settings;
   readonly #topology: Topology;
+  #inUse: readonly number[] = [];
+  #inUseEpoch = 0;
 
   constructor(settings: Settings, topology: Topology) {
     this.#settings = settings;
@@ -65,6 +70,13 @@ export class Resolver {
     this.mountsBelow = trash < 0 && snapshot.mountsBelow;
     if (mountCheck && (this.atMount || this.mountsBelow)) return this.#refuseAtMounts(bytes, from, to);
     if (mount === NO_MOUNT) {
+      if (bytes[from + 1] === 0x2e && matches(bytes, from, to, INODES) && this.nameservicesInUse.length > 1) {
+        this.refuse(
+          Failure.UNSUPPORTED,
+          `Operation "${(call.method as Method).name}" is not supported on ${textOf(bytes, from, to)}: several nameservices may have an inode of that number`,
+        );
+        return BY_INODE;
+      }
       if (this.#settings.defaultNameservice >= 0) return this.#settings.defaultNameservice;
       return this.refuse(
         Failure.NO_RESOLUTION,
@@ -90,6 +102,23 @@ export class Resolver {
     }
     if (trash < 0 && !snapshot.sameAsTarget(mount)) this.#replace(snapshot, mount, bytes, to);
     return nameservice;
+  }
+
+  /** The default nameservice and those that mount points lead to, as far as they are known here; ascending. */
+  get nameservicesInUse(): readonly number[] {
+    const snapshot = this.snapshot as MountSnapshot;
+    if (this.#inUseEpoch !== snapshot.epoch) {
+      const found = new Set<number>();
+      if (this.#settings.defaultNameservice >= 0) found.add(this.#settings.defaultNameservice);
+      for (let mount = 0; mount < snapshot.mountCount; mount++) {
+        for (let i = 0; i < snapshot.destinationCount(mount); i++) found.add(snapshot.destinationNameservice(mount, i));
+      }
+      this.#inUse = Array.from(found)
+        .filter((nameservice) => nameservice < this.#topology.nameservices.length)
+        .sort((a, b) => a - b);
+      this.#inUseEpoch = snapshot.epoch;
+    }
+    return this.#inUse;
   }
 
   refuse(className: string, message: string): number {
@@ -152,9 +181,7 @@ export class Resolver {
       const children = (this.snapshot as MountSnapshot).childrenOf(path) ?? [];
       return this.refuse(
         Failure.ACCESS_CONTROL,
-        this.atMount
-          ? `The operation is not allowed because the path: ${path} is a mount point`
-          : `The operation is not allowed because there are mount points: ${children.join(',')} under the path: ${path}`,
+        `The operation is not allowed because there are mount points: ${children.join(',')} under the path: ${path}`,
       );
     }
     return this.refuse(

@@ -114,9 +114,9 @@ export class Acceptor implements AcceptorSide {
     for (const slot of this.outstanding.slotsOf(index)) {
       const connection = this.#connections[this.outstanding.connection[slot] as number] ?? null;
       if (connection !== null && connection.generation === this.outstanding.generation[slot]) {
-        connection.callEnded();
         const answer = workerDied(this.outstanding.callId[slot] as number, this.outstanding.retryCount[slot] as number);
         connection.writeReply(answer, 0, answer.length, false);
+        connection.callEnded();
       }
       this.outstanding.give(slot);
     }
@@ -177,13 +177,16 @@ export class Acceptor implements AcceptorSide {
     }
     outstanding.give(slot);
     const client = this.#connections[connection] ?? null;
-    if (client === null || client.generation !== generation || (flags & ReplyFlag.NONE) !== 0) {
+    if (client === null || client.generation !== generation) {
       this.counters.add(Counter.repliesDropped);
       return;
     }
+    if ((flags & ReplyFlag.NONE) !== 0) this.counters.add(Counter.repliesDropped);
+    else {
+      this.counters.add(Counter.repliesWritten);
+      client.writeReply(buffer, start, end, owned);
+    }
     client.callEnded();
-    this.counters.add(Counter.repliesWritten);
-    client.writeReply(buffer, start, end, owned);
   }
 
   onSpace(link: WorkerLink): void {
@@ -225,6 +228,12 @@ export class Acceptor implements AcceptorSide {
   /** A line for the log; only a few a second, the rest is counted. */
   note(text: string): void {
     if (++this.#notes <= MAX_NOTES_PER_SWEEP) this.#host.note(text);
+  }
+
+  /** It sends no more, but waits for answers: to the worker it is gone, and answers of what is in flight come back all the same. */
+  onClientEnded(connection: ClientConnection): void {
+    connection.link?.closeClient(connection.id, connection.generation);
+    this.noteActivity();
   }
 
   onClientClosed(connection: ClientConnection): void {

@@ -45,6 +45,8 @@ const Pause = { WORKER: 1, OUTBOX: 2, AUTHORIZING: 4, IN_FLIGHT: 8 } as const;
 export const MAX_IN_FLIGHT_PER_CONNECTION = 4096;
 /** Unread replies at which a client is not read from any more, until half of them have left. */
 const OUTBOX_PAUSE_BYTES = 1024 * 1024;
+/** Time for a client to read the last answer and close; then we close. */
+const LINGER_MS = 1000;
 
 /** One client socket: handshake, leg (a) read-call, leg (f) write-reply. */
 export class ClientConnection implements FrameSink {
@@ -71,6 +73,8 @@ export class ClientConnection implements FrameSink {
   #protocol = '';
   #pauses = 0;
   #held = false;
+  /** The client has said its last word and may wait for answers. */
+  #readEnded = false;
 
   constructor(acceptor: Acceptor, id: number, generation: number, handle: unknown) {
     this.acceptor = acceptor;
@@ -82,6 +86,7 @@ export class ClientConnection implements FrameSink {
     const SocketOfHandle = net.Socket as unknown as new (options: object) => net.Socket;
     this.socket = new SocketOfHandle({
       handle,
+      allowHalfOpen: true,
       onread: {
         buffer: readBuffer,
         callback: (bytes: number): boolean => {
@@ -91,7 +96,7 @@ export class ClientConnection implements FrameSink {
       },
     });
     this.socket.on('error', ignore);
-    this.socket.on('end', () => this.socket.end());
+    this.socket.on('end', () => this.#onEnd());
     this.socket.on('close', () => this.#onClose());
     this.socket.resume();
   }
@@ -109,6 +114,7 @@ export class ClientConnection implements FrameSink {
     this.dirty = false;
     if (this.state === ClientState.CLOSED) return;
     this.#outbox.flush(this.socket, this.acceptor.slabs);
+    if (this.#readEnded && this.inFlight === 0) this.socket.end();
     if (this.socket.writableLength > 0) this.checkStalled();
   }
 
@@ -116,15 +122,20 @@ export class ClientConnection implements FrameSink {
   checkStalled(): void {
     const { acceptor } = this;
     const waiting = this.state === ClientState.CLOSED ? 0 : this.socket.writableLength;
+    if (this.state === ClientState.ENDING) {
+      const limitMs = waiting > 0 ? acceptor.settings.slowReaderMs : LINGER_MS;
+      if (acceptor.clock.nowMs - this.stalledSinceMs > limitMs) this.socket.destroy();
+      return;
+    }
     if (waiting !== this.claimedBytes) {
+      // Any progress starts the clock again; more replies behind those that do not leave are none.
+      if (waiting < this.claimedBytes || this.claimedBytes === 0) this.stalledSinceMs = acceptor.clock.nowMs;
       acceptor.budget.release(this.claimedBytes);
       this.claimedBytes = 0;
       if (waiting > 0 && !acceptor.budget.claim(waiting)) {
         this.close('no memory left for replies that the client does not read', Counter.slowReadersClosed);
         return;
       }
-      // Any progress starts the clock again.
-      this.stalledSinceMs = acceptor.clock.nowMs;
       this.claimedBytes = waiting;
     }
     if (waiting === 0) {
@@ -141,9 +152,10 @@ export class ClientConnection implements FrameSink {
     else if (waiting < OUTBOX_PAUSE_BYTES / 2) this.#unpause(Pause.OUTBOX);
   }
 
-  /** One of its calls has been answered. */
+  /** One of its calls has been answered: the answer is in the outbox. */
   callEnded(): void {
     this.inFlight--;
+    if (this.#readEnded && this.inFlight === 0) this.acceptor.markDirty(this);
     if (this.inFlight === MAX_IN_FLIGHT_PER_CONNECTION / 2) this.#unpause(Pause.IN_FLIGHT);
   }
 
@@ -169,8 +181,13 @@ export class ClientConnection implements FrameSink {
     this.#outbox.flush(this.socket, this.acceptor.slabs);
     this.acceptor.counters.add(Counter.handshakesRefused);
     this.#stopReading();
-    if (answer === null) this.socket.destroy();
-    else this.socket.end(answer);
+    if (answer === null) {
+      this.socket.destroy();
+      return;
+    }
+    this.socket.end(answer);
+    this.stalledSinceMs = this.acceptor.clock.nowMs;
+    this.acceptor.stalled.add(this);
   }
 
   close(why: string, counter: number): void {
@@ -418,6 +435,13 @@ export class ClientConnection implements FrameSink {
     this.state = ClientState.ENDING;
     this.#assembler.release();
     this.socket.resume();
+  }
+
+  /** No further calls: those in flight are answered, then we close too. What is not in flight yet is not begun for it any more. */
+  #onEnd(): void {
+    this.#readEnded = true;
+    if (this.state === ClientState.OPEN && this.inFlight > 0) this.acceptor.onClientEnded(this);
+    else this.acceptor.markDirty(this);
   }
 
   #onClose(): void {

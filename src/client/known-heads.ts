@@ -15,6 +15,8 @@ export class KnownHeads {
   /** True: the header behind `scan.headerEnd` is known; sets `method` and `requestStart`. */
   find(frame: Buffer, start: number, end: number, scan: CallScan): boolean {
     const at = start + scan.headerEnd;
+    // Nothing behind the header, maybe not even in the buffer.
+    if (at >= end) return false;
     const length = frame[at] as number;
     if (length > MAX_HEAD_BYTES || at + 1 + length > end) return false;
     const method = this.#methods[length] as number;

@@ -12,7 +12,7 @@ import { ListenError, type RouterOptions, type RunningRouter } from './router-ty
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
 /** Size of each ring between an acceptor and a worker. */
-const RING_BYTES = 4 * 1024 * 1024;
+const RING_BYTES = 1024 * 1024;
 /** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
 const FIRST_HEARTBEATS_MS = 300;
 /** Longest wait for threads to end after everything was said. */

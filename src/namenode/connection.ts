@@ -35,8 +35,10 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   readonly lone: boolean;
   state: number = ConnectionState.OPENING;
   inFlight = 0;
-  /** The NameNode said FATAL: it takes no more calls and is about to close. */
+  /** It takes no more calls and is about to close. */
   closing = false;
+  /** Why is known, and no call in flight is to blame: the NameNode said FATAL to another, or we close it for a reason of ours. */
+  explained = false;
   /** A reply found no room towards its acceptor: reading is paused. */
   held = false;
   lastWriteMs: number;
@@ -158,9 +160,8 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
 
   /** Closes for a reason of ours; calls in flight are handed to the group as lost for an explained reason. */
   destroy(why: string): void {
-    if (this.#why === '') this.#why = why;
-    this.closing = true;
-    this.#socket.destroy();
+    this.explained = true;
+    this.#destroyFor(why);
   }
 
   /** The acceptor has room again. */
@@ -169,7 +170,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     if (this.state !== ConnectionState.OPEN) return;
     const code = this.#assembler.resume();
     if (code === FRAMES_HELD) this.held = true;
-    else if (code !== FRAMES_OK) this.destroy('malformed reply frame');
+    else if (code !== FRAMES_OK) this.#destroyFor(this.#badFrame());
     else this.#socket.resume();
   }
 
@@ -185,7 +186,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const pool = this.group.pool;
     const scan = pool.replyScan;
     if (scanReply(buffer, start, end, scan) !== SCAN_OK) {
-      this.destroy('malformed reply header');
+      this.#destroyFor('malformed reply header');
       return true;
     }
     const slot = scan.retryCount & SLOT_MASK;
@@ -193,8 +194,11 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const matched = call !== null && call.tag === scan.retryCount && scan.callId >= 0;
     if (scan.status === Status.FATAL) {
       this.closing = true;
-      if (!matched) {
-        this.#why = pool.owner.describeError(scan, buffer);
+      if (matched) this.explained = true;
+      else this.#why = pool.owner.describeError(scan, buffer);
+      // To no call: the connection itself is refused.
+      if (scan.callId < 0) {
+        this.explained = true;
         this.group.onRefused(this, scan, buffer);
         return true;
       }
@@ -227,7 +231,20 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       this.#socket.pause();
       return;
     }
-    this.destroy(`reply frame refused (${this.#assembler.badLength} bytes)`);
+    this.#destroyFor(this.#badFrame());
+  }
+
+  /** What came on it cannot be followed, or it is not wanted any more. */
+  #destroyFor(why: string): void {
+    if (this.#why === '') this.#why = why;
+    this.closing = true;
+    this.#socket.destroy();
+  }
+
+  #badFrame(): string {
+    const { badLength } = this.#assembler;
+    if (badLength === 0) return 'no memory left for a reply (switchyard.memory.limit)';
+    return `a reply of ${badLength} bytes, the limit is ${this.group.pool.settings.maxResponseBytes} (ipc.maximum.response.length)`;
   }
 
   #writeBatch(): void {
@@ -269,7 +286,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       this.group.onConnectFailed(this, this.#why === '' ? 'connection refused' : this.#why);
     } else {
       if (this.inFlight > 0) pool.counters.add(Counter.namenodeConnectionsLost);
-      this.group.onLost(this, this.closing, this.#why === '' ? 'connection reset' : this.#why);
+      this.group.onLost(this, this.explained, this.#why === '' ? 'connection reset' : this.#why);
     }
   }
 }

@@ -111,12 +111,11 @@ export class ConnectionGroup {
     if (this.#open.length === 0 && this.#opening === 0) this.#failQueue(this.waiting, why);
   }
 
-  /** An open connection is gone. `explained`: the NameNode said why (FATAL), or we closed it ourselves. */
+  /** An open connection is gone. `explained`: no call in flight on it can be the reason. */
   onLost(connection: NameNodeConnection, explained: boolean, why: string): void {
     this.#forget(connection);
     const calls = connection.takeAll();
-    const alone = connection.lone || calls.length === 1;
-    for (const call of calls) this.pool.owner.onLost(call, explained, connection.lone, alone, why);
+    for (const call of calls) this.pool.owner.onLost(call, explained, connection.lone, why);
     if (this.namenode.isShunned(this.pool.clock.nowMs)) {
       // It hangs: what waits for it moves on with what was in flight.
       this.#failQueue(this.waiting, why);
@@ -142,14 +141,11 @@ export class ConnectionGroup {
     if (this.suspects.length > 0) this.pumpSuspectsSoon();
   }
 
+  /** Its turn to open has come; what it was asked for may not be needed any more. */
   openQueued(): void {
     this.#openPending = false;
-    // Its slot may not be needed any more: pass it on.
-    const lone = this.#needsLone();
-    const shared = this.waiting.length > 0 && this.#opening === 0;
-    if (!lone && !shared) return;
-    if (this.namenode.mayOpen(this)) this.#openOne(lone);
-    else this.#openPending = true;
+    if (this.waiting.length > 0) this.#grow();
+    if (this.#needsLone()) this.#openLone();
   }
 
   /** Closes connections without calls that have not been used since `beforeMs`. */
@@ -180,7 +176,11 @@ export class ConnectionGroup {
       this.pool.counters.add(Counter.suspectsSent);
       lone.writeCall(call);
     }
-    if (!this.#needsLone() || this.#openPending) return;
+    if (this.#needsLone()) this.#openLone();
+  }
+
+  #openLone(): void {
+    if (this.#openPending) return;
     if (this.namenode.mayOpen(this)) this.#openOne(true);
     else this.#openPending = true;
   }

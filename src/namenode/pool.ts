@@ -32,7 +32,7 @@ export interface CallOwner {
   /** The call was never sent. */
   onConnectFailed(call: Call, why: string): void;
   /** The call may have been executed. */
-  onLost(call: Call, explained: boolean, lone: boolean, alone: boolean, why: string): void;
+  onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
   onRefused(call: Call, className: string, message: string): void;
   onHung(namenode: NameNode): void;
   errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };

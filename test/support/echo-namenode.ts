@@ -21,18 +21,18 @@ export interface EchoCall {
   readonly connection: number;
 }
 
-/** Response message of a method; null: the call is never answered. */
+/** Response message of a method; null: the call is never answered. What it throws is the text of an IOException. */
 export type Answer = (call: EchoCall) => object | null;
 
 /**
- * The least NameNode that a router can work with: every call succeeds at once, or when `release` is called. getFileInfo tells what has
+ * The least NameNode that a router can work with: a call is answered at once, or when `release` is called. getFileInfo tells what has
  * arrived: the path stands in `owner`, the name of this NameNode in `group`.
  */
 export class EchoNameNode implements AsyncDisposable {
   readonly calls: EchoCall[] = [];
   /** Connections accepted so far. */
   connections = 0;
-  /** Answers of methods other than the built-in ones. */
+  /** By method; those without one fail. */
   readonly answers: Record<string, Answer> = {};
   readonly #name: string;
   readonly #server: Server;
@@ -106,7 +106,7 @@ export class EchoNameNode implements AsyncDisposable {
     this.#sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => this.#sockets.delete(socket));
-    let pending = Buffer.alloc(0);
+    let pending: Buffer = Buffer.alloc(0);
     let skip = PREAMBLE_BYTES;
     let user = '';
     socket.on('data', (chunk: Buffer) => {
@@ -148,19 +148,26 @@ export class EchoNameNode implements AsyncDisposable {
     const protocol = PROTOCOLS.findIndex((each) => each.name === names['declaringClassProtocolName']);
     const method = METHODS[methodIndex(protocol, name)];
     if (method === undefined) throw new Error(`no method ${name}`);
-    const type = messageType(method.request);
-    const request = readDelimited(type, bytes, next, end).message;
-    const field = type.fieldsById[method.pathField]?.name;
-    const path = field === undefined ? '' : String(request[field]);
-    const call: EchoCall = { method: name, user, path, request, connection };
-    this.calls.push(call);
-    const body = this.answers[name]?.(call) ?? null;
-    if (body === null) return;
     const { callId, clientId, retryCount } = header;
-    const reply = frame(
-      encodeDelimited(RESPONSE_HEADER, { callId, status: 'SUCCESS', serverIpcVersionNum: 9, clientId, retryCount }),
-      encodeDelimited(messageType(method.response), body),
-    );
+    const ids = { callId, serverIpcVersionNum: 9, clientId, retryCount };
+    let reply: Buffer;
+    try {
+      const type = messageType(method.request);
+      const request = readDelimited(type, bytes, next, end).message;
+      const field = type.fieldsById[method.pathField]?.name;
+      const path = field === undefined ? '' : String(request[field]);
+      const call: EchoCall = { method: name, user, path, request, connection };
+      this.calls.push(call);
+      const answer = this.answers[name];
+      if (answer === undefined) throw new Error(`no answer to ${name}`);
+      const body = answer(call);
+      if (body === null) return;
+      const response = encodeDelimited(messageType(method.response), body);
+      reply = frame(encodeDelimited(RESPONSE_HEADER, { ...ids, status: 'SUCCESS' }), response);
+    } catch (error) {
+      const failure = { status: 'ERROR', exceptionClassName: 'java.io.IOException', errorMsg: String(error) };
+      reply = frame(encodeDelimited(RESPONSE_HEADER, { ...ids, ...failure }));
+    }
     const write = (): void => void socket.write(reply);
     if (this.#held === null || name === 'getHAServiceState' || name === 'versionRequest') write();
     else this.#held.push(write);

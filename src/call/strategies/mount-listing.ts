@@ -7,7 +7,9 @@ import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
+import { BY_INODE } from '../resolve.ts';
 import { joinPath, syntheticStatus } from '../synthetic.ts';
+import { answerInodePath } from './inode-path.ts';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -18,6 +20,10 @@ export function answerListing(engine: Engine, call: Call): void {
   const start = call.start + fields.pathStart;
   const end = call.start + fields.pathEnd;
   const nameservice = resolver.resolve(call, call.frame, start, end, false);
+  if (nameservice === BY_INODE) {
+    answerInodePath(engine, call, resolver.nameservicesInUse);
+    return;
+  }
   const atMounts = resolver.atMount || resolver.mountsBelow;
   if (nameservice >= 0 && !atMounts) {
     call.byPath = true;

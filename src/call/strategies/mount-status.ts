@@ -7,7 +7,9 @@ import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
+import { BY_INODE } from '../resolve.ts';
 import { syntheticStatus } from '../synthetic.ts';
+import { answerInodePath } from './inode-path.ts';
 
 /** getFileInfo: what a NameNode says of the path; a directory that only mount points make visible has a status of its own. */
 export function answerStatus(engine: Engine, call: Call): void {
@@ -16,6 +18,10 @@ export function answerStatus(engine: Engine, call: Call): void {
   const start = call.start + fields.pathStart;
   const end = call.start + fields.pathEnd;
   const nameservice = resolver.resolve(call, call.frame, start, end, false);
+  if (nameservice === BY_INODE) {
+    answerInodePath(engine, call, resolver.nameservicesInUse);
+    return;
+  }
   const atMounts = resolver.atMount || resolver.mountsBelow;
   if (nameservice < 0) {
     if (atMounts && resolver.className === Failure.NO_RESOLUTION)

@@ -1,6 +1,8 @@
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
+import { BY_INODE } from '../resolve.ts';
+import { answerInodePath } from './inode-path.ts';
 import { refuseLater } from './refused.ts';
 import { translateReplyPaths } from './reply-paths.ts';
 
@@ -17,7 +19,7 @@ export function answerOnePath(engine: Engine, call: Call): void {
   engine.forward(call, nameservice);
 }
 
-/** Resolves the call's (first) path into the call; when that is refused the call has ended and the answer is negative. */
+/** Resolves the call's (first) path into the call; a negative answer means that the call is refused, or on its way already. */
 export function resolvePath(engine: Engine, call: Call): number {
   const resolver = engine.resolver;
   const fields = call.fields;
@@ -28,6 +30,10 @@ export function resolvePath(engine: Engine, call: Call): number {
     call.start + fields.pathEnd,
     (call.method as Method).mountCheck,
   );
+  if (nameservice === BY_INODE && (call.method as Method).strategy === 'one-path') {
+    answerInodePath(engine, call, resolver.nameservicesInUse);
+    return nameservice;
+  }
   if (nameservice < 0) {
     engine.fail(call, resolver.className, resolver.message);
     return nameservice;

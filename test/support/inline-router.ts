@@ -1,0 +1,137 @@
+import { Engine } from '../../src/call/engine.ts';
+import { Acceptor } from '../../src/client/acceptor.ts';
+import { Configuration } from '../../src/config/configuration.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { Impersonation } from '../../src/control/impersonation.ts';
+import { makeInlineLinks } from '../../src/handoff/inline-link.ts';
+import { buildSnapshot } from '../../src/mount/radix-build.ts';
+import { MountSnapshot } from '../../src/mount/snapshot.ts';
+import { parseMounts } from '../../src/mount/spec.ts';
+import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
+import { Counters, createCounters, readCounters } from '../../src/shared/counters.ts';
+import type { Settings, Topology } from '../../src/shared/settings.ts';
+
+export interface MountRecord {
+  readonly srcPath: string;
+  readonly destinations: readonly { readonly nameserviceId: string; readonly path: string }[];
+  readonly [field: string]: unknown;
+}
+
+export interface InlineRouterOptions {
+  /** Ports of each nameservice's NameNodes. */
+  readonly nameservices: Readonly<Record<string, number | readonly number[]>>;
+  /** `/path=ns:/path`, or a record as in a mounts file. */
+  readonly mounts: readonly (string | MountRecord)[];
+  /** Hadoop keys. */
+  readonly keys?: Readonly<Record<string, string>>;
+  /** What no key can say. */
+  readonly settings?: Partial<Settings>;
+}
+
+const HOST = '127.0.0.1';
+const ONE_THREAD = 1;
+
+/**
+ * Acceptor and engine of a router in the thread of the test, with inline links and no control plane: a test sees into both, and settings
+ * may have values that no configuration gives.
+ */
+export class InlineRouter implements AsyncDisposable {
+  readonly host = HOST;
+  readonly port: number;
+  readonly settings: Settings;
+  readonly acceptor: Acceptor;
+  readonly engine: Engine;
+  readonly block: ControlBlock;
+  /** What the acceptor said to an operator. */
+  readonly notes: readonly string[];
+  /** Resolves when a drain has ended. */
+  readonly drained: Promise<void>;
+  readonly #counters: SharedArrayBuffer;
+
+  private constructor(
+    port: number,
+    settings: Settings,
+    acceptor: Acceptor,
+    engine: Engine,
+    block: ControlBlock,
+    counters: SharedArrayBuffer,
+    notes: readonly string[],
+    drained: Promise<void>,
+  ) {
+    this.port = port;
+    this.settings = settings;
+    this.acceptor = acceptor;
+    this.engine = engine;
+    this.block = block;
+    this.notes = notes;
+    this.drained = drained;
+    this.#counters = counters;
+  }
+
+  static async start({ nameservices, mounts, keys = {}, settings = {} }: InlineRouterOptions): Promise<InlineRouter> {
+    const topology: Topology = {
+      nameservices: Object.entries(nameservices).map(([id, ports]) => ({
+        id,
+        namenodes: [ports].flat().map((port, i) => ({ id: `nn${i}`, host: HOST, port })),
+      })),
+    };
+    const overrides = Object.entries(keys).map(([key, value]) => ({ key, value, origin: 'test' }));
+    const configuration = new Configuration({ directory: null, overrides });
+    const read = readSettings(configuration, topology, { HADOOP_USER_NAME: 'router' });
+    const all: Settings = { ...read, rpcHost: HOST, routerId: 'router:8888', handoff: 'inline', ...settings };
+
+    const control = createControlBlock(topology.nameservices.length);
+    const counters = createCounters(ONE_THREAD);
+    const block = new ControlBlock(control, topology.nameservices.length);
+    const engine = new Engine(all, topology, control, new Counters(counters, 0));
+    const impersonation = new Impersonation(configuration);
+    const notes: string[] = [];
+    const drained = Promise.withResolvers<void>();
+    const acceptor: Acceptor = new Acceptor(all, block, new Counters(counters, 0), {
+      authorize: (connection, generation, identity) =>
+        void impersonation
+          .refusalOf(identity)
+          .then((refusal) => acceptor.onAuthorized(connection, generation, refusal)),
+      note: (text) => notes.push(text),
+      drained: drained.resolve,
+    });
+    const { workerLink, acceptorLink } = makeInlineLinks(0, 0, acceptor, engine);
+    engine.addLink(acceptorLink);
+    acceptor.addWorker(0, workerLink);
+    engine.resolver.snapshot = snapshotOf(mounts, topology, all);
+    const listening = Promise.withResolvers<number>();
+    acceptor.listen(0, listening.resolve, listening.reject);
+    const port = await listening.promise;
+    return new InlineRouter(port, all, acceptor, engine, block, counters, notes, drained.promise);
+  }
+
+  /** Sum of one counter. */
+  count(counter: keyof ReturnType<typeof readCounters>): number {
+    return readCounters(this.#counters)[counter];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.acceptor.close();
+    this.engine.close();
+    // Sockets close in the turn after.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The mount table of strings and records, epoch 1. */
+export function snapshotOf(
+  mounts: InlineRouterOptions['mounts'],
+  { nameservices }: Topology,
+  { routerUser, superGroup }: Settings,
+): MountSnapshot {
+  const records = mounts.map((mount) => (typeof mount === 'string' ? recordOf(mount) : mount));
+  const entries = parseMounts(JSON.stringify(records), 'mounts', { routerUser, superGroup, nowMs: 1_700_000_000_000 });
+  const names = nameservices.map(({ id }) => id);
+  return MountSnapshot.from(buildSnapshot(entries, names, 1, null));
+}
+
+function recordOf(spec: string): MountRecord {
+  const [srcPath = '', target = ''] = spec.split('=');
+  const colon = target.indexOf(':');
+  return { srcPath, destinations: [{ nameserviceId: target.slice(0, colon), path: target.slice(colon + 1) }] };
+}

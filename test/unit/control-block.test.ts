@@ -1,0 +1,109 @@
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it } from 'vitest';
+import { SharedBudget } from '../../src/shared/byte-budget.ts';
+import {
+  ControlBlock,
+  createControlBlock,
+  MAX_NAMENODES,
+  NameNodeState,
+  UNKNOWN,
+} from '../../src/shared/control-block.ts';
+import { nextEvent } from '../support/wait.ts';
+
+const NAMESERVICES = 3;
+
+/** Two views of one block, as two threads have them. */
+function views(): [ControlBlock, ControlBlock] {
+  const shared = createControlBlock(NAMESERVICES);
+  return [new ControlBlock(shared, NAMESERVICES), new ControlBlock(shared, NAMESERVICES)];
+}
+
+describe('the active NameNode', () => {
+  it('is unknown at first, and seen by all when it is set', () => {
+    const [a, b] = views();
+    for (let n = 0; n < NAMESERVICES; n++) expect(b.activeOf(n)).toBe(UNKNOWN);
+    expect(a.setActive(1, 2)).toBe(true);
+    expect(b.setActive(1, 2)).toBe(false);
+    expect([0, 1, 2].map((n) => b.activeOf(n))).toEqual([UNKNOWN, 2, UNKNOWN]);
+    expect(b.setActive(1, 0)).toBe(true);
+    expect(a.activeOf(1)).toBe(0);
+  });
+
+  it('is forgotten only by who still takes it for active', () => {
+    const [a, b] = views();
+    a.setActive(0, 1);
+    b.setActive(0, 2);
+    a.clearActive(0, 1);
+    expect(b.activeOf(0)).toBe(2);
+    a.clearActive(0, 2);
+    expect(b.activeOf(0)).toBe(UNKNOWN);
+  });
+});
+
+describe('states of NameNodes', () => {
+  it('have a word each', () => {
+    const [a, b] = views();
+    const states = Object.values(NameNodeState);
+    for (let n = 0; n < NAMESERVICES; n++)
+      for (let i = 0; i < MAX_NAMENODES; i++) a.setState(n, i, states[(n + i) % states.length] as number);
+    for (let n = 0; n < NAMESERVICES; n++) {
+      expect(b.activeOf(n)).toBe(UNKNOWN);
+      for (let i = 0; i < MAX_NAMENODES; i++) expect(b.stateOf(n, i)).toBe(states[(n + i) % states.length]);
+    }
+    expect(b.draining).toBe(false);
+    expect(b.usedKib).toBe(0);
+  });
+});
+
+it('draining is said once and for all', () => {
+  const [a, b] = views();
+  expect(b.draining).toBe(false);
+  a.setDraining();
+  expect(b.draining).toBe(true);
+});
+
+describe('the budget', () => {
+  it('is never exceeded, and a refused claim takes nothing', () => {
+    const [block] = views();
+    const budget = new SharedBudget(block, 10 * 1024);
+    expect(budget.claim(4 * 1024)).toBe(true);
+    expect(budget.claim(6 * 1024 + 1)).toBe(false);
+    expect(block.usedKib).toBe(4);
+    expect(budget.claim(6 * 1024)).toBe(true);
+    expect(budget.claim(1)).toBe(false);
+    budget.release(6 * 1024);
+    budget.release(4 * 1024);
+    expect(block.usedKib).toBe(0);
+  });
+
+  it('counts whole KiB, the same on both ways', () => {
+    const [block] = views();
+    const budget = new SharedBudget(block, 1024 * 1024);
+    for (const bytes of [1, 1023, 1024, 1025, 100_000]) {
+      expect(budget.claim(bytes)).toBe(true);
+      expect(block.usedKib).toBe(Math.ceil(bytes / 1024));
+      budget.release(bytes);
+      expect(block.usedKib).toBe(0);
+    }
+  });
+
+  it('is shared by threads without losing a claim', async () => {
+    const shared = createControlBlock(1);
+    const block = new ControlBlock(shared, 1);
+    // Claims and releases as fast as it can, and says how far above the limit it ever saw the sum of what was granted.
+    const code = `
+      const { workerData, parentPort } = require('node:worker_threads');
+      import(workerData.module).then(({ ControlBlock }) => {
+        const block = new ControlBlock(workerData.shared, 1);
+        let granted = 0;
+        for (let i = 0; i < 200000; i++) if (block.claimKib(3, 4)) { granted++; block.releaseKib(3); }
+        parentPort.postMessage(granted);
+      });`;
+    const module = new URL('../../src/shared/control-block.ts', import.meta.url).href;
+    const threads = [0, 1].map(() => new Worker(code, { eval: true, workerData: { module, shared } }));
+    const granted = await Promise.all(threads.map((thread) => nextEvent(thread, 'message', 'the thread has counted')));
+    for (const [count] of granted) expect(count).toBeGreaterThan(0);
+    expect(block.usedKib).toBe(0);
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  });
+});
