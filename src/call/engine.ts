@@ -77,7 +77,7 @@ export class Engine implements WorkerSide, CallOwner {
     const nameservices = topology.nameservices.length;
     this.block = new ControlBlock(control, nameservices);
     this.counters = counters;
-    this.budget = new SharedBudget(this.block, settings.memoryBytes);
+    this.budget = new SharedBudget(this.block, counters, settings.memoryBytes);
     this.wheel = new TimerWheel(this.clock, WHEEL_TICK_MS, (entry) => this.#onDue(entry));
     this.pool = new NameNodePool(settings, topology, this.clock, this.wheel, this.budget, counters, this);
     this.resolver = new Resolver(settings, topology);

@@ -76,7 +76,7 @@ export class Acceptor implements AcceptorSide {
   constructor(settings: Settings, block: ControlBlock, counters: Counters, host: AcceptorHost) {
     this.settings = settings;
     this.counters = counters;
-    this.budget = new SharedBudget(block, settings.memoryBytes);
+    this.budget = new SharedBudget(block, counters, settings.memoryBytes);
     this.#host = host;
   }
 
@@ -84,7 +84,7 @@ export class Acceptor implements AcceptorSide {
     return this.#open;
   }
 
-  /** Starts to listen; `listening` is told the port. */
+  /** Starts to listen; `listening` is told the port. May be asked again after it has failed. */
   listen(port: number, listening: (port: number) => void, failed: (error: Error) => void): void {
     const server = net.createServer({ noDelay: this.settings.tcpNoDelay });
     this.#server = server;
@@ -98,7 +98,7 @@ export class Acceptor implements AcceptorSide {
         listening((server.address() as net.AddressInfo).port);
       },
     );
-    this.#sweep = setInterval(() => this.#onSweep(), SWEEP_MS);
+    this.#sweep ??= setInterval(() => this.#onSweep(), SWEEP_MS);
   }
 
   addWorker(index: number, link: WorkerLink): void {
@@ -361,8 +361,9 @@ export class Acceptor implements AcceptorSide {
 
   /** As a Java server: only with many connections, a few at a time, only those without a call. */
   #closeIdle(now: number): void {
-    let left = this.settings.idleKillMax;
-    for (let id = 0; id < this.#connections.length && left > 0 && this.#open >= this.settings.idleThreshold; id++) {
+    const { idleKillMax, idleThreshold } = this.settings;
+    let left = Math.min(idleKillMax, this.#open - idleThreshold + 1);
+    for (let id = 0; id < this.#connections.length && left > 0; id++) {
       const connection = this.#connections[id];
       if (connection === null || connection === undefined || connection.inFlight > 0) continue;
       if (connection.state === ClientState.CLOSED || now - connection.lastContactMs < this.settings.idleMs) continue;

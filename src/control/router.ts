@@ -1,6 +1,7 @@
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
+import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
-import { createCounters, readCounters } from '../shared/counters.ts';
+import { Counters, createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords } from '../shared/epochs.ts';
 import type { FromThread } from '../threads/messages.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
@@ -15,6 +16,8 @@ import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } fr
 const RING_BYTES = 1024 * 1024;
 /** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
 const FIRST_HEARTBEATS_MS = 300;
+/** Pause before an acceptor that took the place of a dead one tries again to get the port. */
+const LISTEN_AGAIN_MS = 500;
 /** Longest wait for threads to end after everything was said. */
 const STOP_MS = 5000;
 
@@ -152,6 +155,7 @@ class Router implements RunningRouter, ThreadEvents {
   }
 
   onDeath(thread: RouterThread): void {
+    reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
     for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
   }
@@ -167,6 +171,11 @@ class Router implements RunningRouter, ThreadEvents {
         this.#onListening(message.port);
         break;
       case 'listen-failed':
+        if (this.rpc !== '') {
+          this.#log.error({ thread: `${thread.kind} ${thread.index}` }, `cannot listen again yet: ${message.message}`);
+          setTimeout(() => this.#listenAgain(thread), LISTEN_AGAIN_MS).unref();
+          break;
+        }
         this.#listening.reject(
           new ListenError(
             `cannot listen on ${this.#options.settings.rpcHost}:${this.#options.settings.rpcPort} (dfs.federation.router.rpc-address, --rpc): ${message.message}; choose another port, or stop what holds it`,
@@ -246,6 +255,10 @@ class Router implements RunningRouter, ThreadEvents {
 
   #revive(acceptor: RouterThread): void {
     this.#connectAcceptor(acceptor);
+    this.#listenAgain(acceptor);
+  }
+
+  #listenAgain(acceptor: RouterThread): void {
     acceptor.tell(this.#drain === null ? { kind: 'listen', port: this.#port } : { kind: 'drain' });
   }
 

@@ -21,6 +21,9 @@ const MIN_SERIAL = 1 << (30 - SLOT_BITS);
 /** Batch buffer of one connection; larger frames are written from a buffer of their own. */
 export const BATCH_BYTES = 64 * 1024;
 
+/** A NameNode that has said FATAL closes the connection; after so long we do, and the other calls on it go elsewhere. */
+const FATAL_LINGER_MS = 1000;
+
 export const ConnectionState = { OPENING: 0, OPEN: 1, CLOSED: 2 } as const;
 
 /**
@@ -174,11 +177,12 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     else this.#socket.resume();
   }
 
-  /** Connect deadline. */
+  /** Deadline: of connecting, or of a NameNode that has said FATAL and must close. */
   onDue(): void {
-    if (this.state !== ConnectionState.OPENING) return;
-    this.#why = `connect timed out after ${this.group.pool.settings.connectTimeoutMs} ms`;
-    this.#socket.destroy();
+    if (this.state === ConnectionState.OPENING) {
+      this.#why = `connect timed out after ${this.group.pool.settings.connectTimeoutMs} ms`;
+      this.#socket.destroy();
+    } else this.#destroyFor('the NameNode said FATAL and left the connection open');
   }
 
   /** Leg (d) read-reply: one reply frame without its length prefix. */
@@ -194,6 +198,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const matched = call !== null && call.tag === scan.retryCount && scan.callId >= 0;
     if (scan.status === Status.FATAL) {
       this.closing = true;
+      pool.wheel.add(this, FATAL_LINGER_MS);
       if (matched) this.explained = true;
       else this.#why = pool.owner.describeError(scan, buffer);
       // To no call: the connection itself is refused.

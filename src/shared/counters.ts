@@ -29,6 +29,8 @@ export const COUNTERS = [
   'activeChanges',
   'suspectsSent',
   'pingsSent',
+  /** A level, not a count: KiB of the memory budget that the thread holds. */
+  'budgetKib',
 ] as const;
 
 export type CounterName = (typeof COUNTERS)[number];

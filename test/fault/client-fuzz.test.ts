@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { METHODS, PROTOCOLS } from '../../src/call/methods.ts';
@@ -17,6 +16,7 @@ import {
 } from '../support/client-bytes.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { residentKib } from '../support/resident.ts';
 import { RouterProcess } from '../support/router-process.ts';
 
 /** Garbage that knows the structure, against the client port of a router process. */
@@ -167,15 +167,11 @@ async function converse({ preamble: first, context, frames, writes, end }: Conve
 }
 type Conversation = typeof conversation extends fc.Arbitrary<infer T> ? T : never;
 
-function residentKib(): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${router.pid}/status`, 'utf8'))?.[1]);
-}
-
 it('never ends a thread, keeps memory flat and serves the honest', async () => {
   using honest = await RawClient.connect(router, { user: 'honest' });
   const call = { method: 'getFileInfo', request: { src: '/a/honest' } };
   await honest.pipeline(2_000, 32, () => call);
-  const before = residentKib();
+  const before = residentKib(router.pid);
   let conversations = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(conversation, { minLength: 4, maxLength: 4 }), async (batch) => {
@@ -194,7 +190,7 @@ it('never ends a thread, keeps memory flat and serves the honest', async () => {
   );
   expect(conversations).toBeGreaterThan(100);
   await honest.pipeline(2_000, 32, () => call);
-  expect(residentKib() - before).toBeLessThan(MAX_GROWTH_KIB);
+  expect(residentKib(router.pid) - before).toBeLessThan(MAX_GROWTH_KIB);
   expect(router.log).toBe('');
   expect(await router.stop()).toBe(0);
 }, 60_000);

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RawCall, RawClient, RawReply } from '../support/raw-client.ts';
 import { ScriptedCluster } from '../support/scripted-cluster.ts';
 import { answerPlainly, IO, type NameNodeCall, type ScriptedNameNode } from '../support/scripted-namenode.ts';
-import { nextEvent } from '../support/wait.ts';
 
 /** What becomes of calls that were in flight when the connection to the NameNode was lost: nobody knows whether they were executed. */
 
@@ -113,13 +112,6 @@ describe('a connection lost with a call in flight', () => {
 });
 
 describe('a change whose client has gone', () => {
-  /** Ends the client's connection and returns when the router has ended its side too. */
-  async function leave(client: RawClient): Promise<void> {
-    const closed = nextEvent(client.socket, 'close', 'the router has closed the connection');
-    client.socket.end();
-    await closed;
-  }
-
   it('is not sent again after the connection was lost', async () => {
     using staying = await cluster.connect();
     const leaving = await cluster.connect();
@@ -129,11 +121,8 @@ describe('a change whose client has gone', () => {
     const call = await namenode.waitForCall({ path: gone });
     const reading = staying.call(READ.make(read));
     await namenode.waitForCall({ path: read });
-    await leave(leaving);
-    // It shares the way of the close to the worker: when it comes to the NameNode, the worker knows.
+    await cluster.vanish(leaving);
     namenode.handler = answerPlainly;
-    using other = await cluster.connect();
-    await other.call(READ.make(`/ns0/after-${paths++}`));
     call.reset();
     expect((await reading).status).toBe('SUCCESS');
     expect(namenode.callsOf({ path: read })).toHaveLength(2);
@@ -152,10 +141,8 @@ describe('a change whose client has gone', () => {
     const call = await namenode.waitForCall({ path: gone });
     call.reset();
     for (let i = 0; i < 8; i++) await namenode.waitForCall({ path: `${slow}-${i}` }, 2);
-    await leave(leaving);
+    await cluster.vanish(leaving);
     namenode.handler = answerPlainly;
-    using other = await cluster.connect();
-    await other.call(READ.make(`/ns0/after-${paths++}`));
     for (let i = 0; i < 8; i++) answerPlainly(namenode.callsOf({ path: `${slow}-${i}` })[1] as NameNodeCall);
     for (let i = 0; i < 8; i++) expect((await staying.receive()).status).toBe('SUCCESS');
     // One more of those that go alone would come after it.

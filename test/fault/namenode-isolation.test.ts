@@ -58,13 +58,19 @@ function expectSuccess(replies: readonly RawReply[]): void {
   for (const reply of replies) expect([reply.status, reply.exception, reply.message]).toEqual(['SUCCESS', '', '']);
 }
 
-/** Lets the 63 calls and then `last` be in flight at once, and gives the handler's place to `answerPlainly` before `last` is treated. */
-async function inFlightTogether(treat: (last: NameNodeCall) => void): Promise<[RawReply[], RawReply]> {
+/**
+ * Lets the 63 calls and the poisoned one be in flight at once, and `treat` the last; when the others come again, `again` says what becomes
+ * of them.
+ */
+async function inFlightTogether(
+  treat: (poisoned: NameNodeCall) => void,
+  again: (call: NameNodeCall) => void = answerPlainly,
+): Promise<[RawReply[], RawReply]> {
   let last: NameNodeCall | null = null;
   namenode.handler = (call) => {
     if (call.path === POISON) last = call;
     if (last === null || namenode.calls.length <= INNOCENTS) return;
-    namenode.handler = (other) => (other.path === POISON ? treat(other) : answerPlainly(other));
+    namenode.handler = (other) => (other.path === POISON ? treat(other) : again(other));
     treat(last);
   };
   const others = innocents.map((client, i) => client.call(innocentCall(i)));
@@ -178,8 +184,13 @@ describe('a call on which the NameNode closes the connection', () => {
 
 describe('a FATAL reply', () => {
   it('"Server too busy" is seen by its own call alone; the others are sent again', async () => {
-    const [replies, refused] = await inFlightTogether((call) =>
-      call.fatal(RETRIABLE, 'Server too busy - disconnecting'),
+    // Nobody suspects them, so they need not go alone: all of them are in flight at once again before one is answered.
+    const together: NameNodeCall[] = [];
+    const [replies, refused] = await inFlightTogether(
+      (call) => call.fatal(RETRIABLE, 'Server too busy - disconnecting'),
+      (call) => {
+        if (together.push(call) === INNOCENTS) for (const each of together) answerPlainly(each);
+      },
     );
     expectSuccess(replies);
     // To the client it is an error like any: its connection to the router stays.
@@ -205,6 +216,13 @@ describe('a FATAL reply', () => {
     expectSuccess([...replies, sentOn]);
     expect(refusals).toBe(2);
     expect(spare.callsOf({ path: POISON }).length).toBeGreaterThan(0);
+    for (let i = 0; i < INNOCENTS; i++) expect(namenode.callsOf({ path: `/ns0/innocent-${i}` })).toHaveLength(2);
+  });
+
+  it('after which the NameNode does not close frees the others all the same', async () => {
+    const [replies, refused] = await inFlightTogether((call) => call.fatalAndStay(RETRIABLE, 'Server too busy'));
+    expectSuccess(replies);
+    expect(refused.exception).toBe(RETRIABLE);
     for (let i = 0; i < INNOCENTS; i++) expect(namenode.callsOf({ path: `/ns0/innocent-${i}` })).toHaveLength(2);
   });
 

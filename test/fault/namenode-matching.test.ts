@@ -10,7 +10,6 @@ import {
   type NameNodeCall,
   type ScriptedNameNode,
 } from '../support/scripted-namenode.ts';
-import { nextEvent } from '../support/wait.ts';
 
 /** Calls of many clients share a NameNode connection, their ids collide, and replies come in any order: each must find its caller. */
 
@@ -168,10 +167,7 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
       await namenode.waitForCall({ path: pathOf(141) }, namenode.callsOf({ path: pathOf(141) }).length || 1),
       await namenode.waitForCall({ path: pathOf(142) }, namenode.callsOf({ path: pathOf(142) }).length || 1),
     ] as [NameNodeCall, NameNodeCall, NameNodeCall];
-    // The router answers the end of a connection with the end of its own: then it knows.
-    const closed = nextEvent(leaving.socket, 'close', 'the router has closed the connection');
-    leaving.socket.end();
-    await closed;
+    await cluster.vanish(leaving);
     answer(success);
     failure.fail(IO, 'nobody is interested');
     answer(own);
@@ -179,7 +175,7 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
     namenode.handler = answerPlainly;
     expect((await staying.call({ method: 'getFileInfo', request: { src: pathOf(143) } })).status).toBe('SUCCESS');
     expect(own.peer.open).toBe(true);
-    disposeAll([leaving, staying]);
+    disposeAll([staying]);
   });
 
   it('were counted', async () => {

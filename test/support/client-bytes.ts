@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { encodeDelimited, messageType, type Plain, readDelimited, serviceType } from '../../src/wire/messages.ts';
-import { nextEvent, WAIT_MS, within } from './wait.ts';
+import { WAIT_MS, within } from './wait.ts';
 
 /** What clients write on a connection, piece by piece, right or wrong; and a connection that shows what comes back byte for byte. */
 
@@ -138,7 +139,7 @@ export class ByteClient implements Disposable {
   static async connect(server: { readonly host: string; readonly port: number }): Promise<ByteClient> {
     const socket = connect({ host: server.host, port: server.port, noDelay: true, allowHalfOpen: true });
     const client = new ByteClient(socket);
-    await nextEvent(socket, 'connect', `connection to ${server.host}:${server.port}`);
+    await within(once(socket, 'connect'), `connection to ${server.host}:${server.port}`);
     return client;
   }
 

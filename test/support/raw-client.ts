@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import type { Plain } from '../../src/wire/messages.ts';
 import { decodePlain, encodeDelimited, messageType, serviceType } from '../../src/wire/messages.ts';
-import { nextEvent, WAIT_MS, within } from './wait.ts';
+import { WAIT_MS, within } from './wait.ts';
 
 const PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
 const SERVICE = 'hadoop.hdfs.ClientNamenodeProtocol';
@@ -64,7 +65,7 @@ export class RawClient implements Disposable {
   ): Promise<RawClient> {
     const socket = connect({ host: server.host, port: server.port, noDelay: true });
     const client = new RawClient(socket, clientId);
-    await nextEvent(socket, 'connect', `connection to ${server.host}:${server.port}`);
+    await within(once(socket, 'connect'), `connection to ${server.host}:${server.port}`);
     socket.write(PREAMBLE);
     const context = encodeDelimited(messageType('hadoop.common.IpcConnectionContextProto'), {
       protocol: PROTOCOL,

@@ -81,6 +81,14 @@ export class ScriptedCluster implements AsyncDisposable {
     return await Promise.all(Array.from({ length: count }, () => this.connect(user, clientId)));
   }
 
+  /** Cuts a client's connection, and returns when every thread of the router knows. */
+  async vanish(client: RawClient): Promise<void> {
+    client.socket.resetAndDestroy();
+    // The news takes the way that these calls take, which the workers answer themselves.
+    using other = await this.connect();
+    for (let i = 0; i < 2; i++) await other.result({ method: 'getHAServiceState', request: {} });
+  }
+
   /** Stops the router; what it has counted. */
   async stopAndCount(): Promise<Record<CounterName, number>> {
     await this.router.stop();

@@ -127,9 +127,14 @@ export class NameNodeCall {
 
   /** As the reader of a NameNode answers when it gives the connection up: FATAL with an empty client id, then the end. */
   fatal(className: string, message: string, detail = 'ERROR_RPC_SERVER', changes: ReplyChanges = {}): void {
+    this.fatalAndStay(className, message, detail, changes);
+    this.close();
+  }
+
+  /** FATAL without the end that belongs to it. */
+  fatalAndStay(className: string, message: string, detail = 'ERROR_RPC_SERVER', changes: ReplyChanges = {}): void {
     const error = { exceptionClassName: className, errorMsg: message, errorDetail: detail };
     this.#reply('FATAL', error, { clientId: NO_CLIENT_ID, ...changes });
-    this.close();
   }
 
   /** Bytes as they are, in place of a reply. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { SharedBudget } from '../../src/shared/byte-budget.ts';
+import { reclaim, SharedBudget } from '../../src/shared/byte-budget.ts';
 import {
   ControlBlock,
   createControlBlock,
@@ -8,6 +8,7 @@ import {
   NameNodeState,
   UNKNOWN,
 } from '../../src/shared/control-block.ts';
+import { Counters, createCounters } from '../../src/shared/counters.ts';
 import { nextEvent } from '../support/wait.ts';
 
 const NAMESERVICES = 3;
@@ -16,6 +17,10 @@ const NAMESERVICES = 3;
 function views(): [ControlBlock, ControlBlock] {
   const shared = createControlBlock(NAMESERVICES);
   return [new ControlBlock(shared, NAMESERVICES), new ControlBlock(shared, NAMESERVICES)];
+}
+
+function counters(): Counters {
+  return new Counters(createCounters(1), 0);
 }
 
 describe('the active NameNode', () => {
@@ -65,7 +70,7 @@ it('draining is said once and for all', () => {
 describe('the budget', () => {
   it('is never exceeded, and a refused claim takes nothing', () => {
     const [block] = views();
-    const budget = new SharedBudget(block, 10 * 1024);
+    const budget = new SharedBudget(block, counters(), 10 * 1024);
     expect(budget.claim(4 * 1024)).toBe(true);
     expect(budget.claim(6 * 1024 + 1)).toBe(false);
     expect(block.usedKib).toBe(4);
@@ -78,7 +83,7 @@ describe('the budget', () => {
 
   it('counts whole KiB, the same on both ways', () => {
     const [block] = views();
-    const budget = new SharedBudget(block, 1024 * 1024);
+    const budget = new SharedBudget(block, counters(), 1024 * 1024);
     for (const bytes of [1, 1023, 1024, 1025, 100_000]) {
       expect(budget.claim(bytes)).toBe(true);
       expect(block.usedKib).toBe(Math.ceil(bytes / 1024));
@@ -87,10 +92,24 @@ describe('the budget', () => {
     }
   });
 
+  it('gets back what a dead thread held, and nothing else', () => {
+    const [block] = views();
+    const shared = createCounters(2);
+    const [dead, alive] = [0, 1].map((thread) => new SharedBudget(block, new Counters(shared, thread), 1024 * 1024));
+    dead?.claim(5_000);
+    dead?.claim(100_000);
+    dead?.release(5_000);
+    alive?.claim(3 * 1024);
+    reclaim(block, new Counters(shared, 0));
+    expect(block.usedKib).toBe(3);
+    reclaim(block, new Counters(shared, 0));
+    expect(block.usedKib).toBe(3);
+  });
+
   it('is shared by threads without losing a claim', async () => {
     const shared = createControlBlock(1);
     const block = new ControlBlock(shared, 1);
-    // Claims and releases as fast as it can, and says how far above the limit it ever saw the sum of what was granted.
+    // Claims and releases as fast as it can; two at a time never fit.
     const code = `
       const { workerData, parentPort } = require('node:worker_threads');
       import(workerData.module).then(({ ControlBlock }) => {
