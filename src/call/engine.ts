@@ -60,7 +60,8 @@ export class Engine implements WorkerSide, CallOwner {
   readonly blockPools = new Map<string, number>();
   readonly nameserviceBytes: readonly Buffer[];
   readonly #handlers: readonly StrategyHandler[];
-  readonly #clients = new Map<AcceptorLink, (Client | null)[]>();
+  /** By acceptor and connection. */
+  readonly #clients: (Client | null)[][] = [];
   readonly #links: AcceptorLink[] = [];
   readonly #counts: Int32Array;
   readonly #sleepers: readonly CallQueue[];
@@ -92,14 +93,14 @@ export class Engine implements WorkerSide, CallOwner {
 
   addLink(link: AcceptorLink): void {
     this.#links.push(link);
-    this.#clients.set(link, []);
+    this.#clients[link.acceptor] = [];
   }
 
   /** The acceptor's thread is gone: so are its clients. */
   removeLink(link: AcceptorLink): void {
-    const clients = this.#clients.get(link) ?? [];
+    const clients = this.#clients[link.acceptor] ?? [];
     for (const client of clients) if (client !== null && client !== undefined) this.#leave(client);
-    this.#clients.delete(link);
+    this.#clients[link.acceptor] = [];
     this.#links.splice(this.#links.indexOf(link), 1);
     this.answers.forget(link);
   }
@@ -107,7 +108,7 @@ export class Engine implements WorkerSide, CallOwner {
   onOpen(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity): void {
     const user = this.pool.userOf(identity.user);
     user.clients++;
-    (this.#clients.get(link) as (Client | null)[])[connection] = new Client(
+    (this.#clients[link.acceptor] as (Client | null)[])[connection] = new Client(
       link,
       connection,
       generation,
@@ -117,7 +118,7 @@ export class Engine implements WorkerSide, CallOwner {
   }
 
   onClose(link: AcceptorLink, connection: number, generation: number): void {
-    const clients = this.#clients.get(link) as (Client | null)[];
+    const clients = this.#clients[link.acceptor] as (Client | null)[];
     const client = clients[connection];
     if (client === null || client === undefined || client.generation !== generation) return;
     clients[connection] = null;
@@ -125,7 +126,7 @@ export class Engine implements WorkerSide, CallOwner {
   }
 
   onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void {
-    const client = (this.#clients.get(link) as (Client | null)[])[fields.connection];
+    const client = (this.#clients[link.acceptor] as (Client | null)[])[fields.connection];
     if (!this.#clockIsFresh) {
       // Nothing else reads the clock while no NameNode is connected.
       this.#clockIsFresh = true;

@@ -9,6 +9,10 @@ const MAX_HEAD_BYTES = 0x7f;
  */
 export class KnownHeads {
   readonly #bytes = Buffer.alloc((MAX_HEAD_BYTES + 1) * (MAX_HEAD_BYTES + 1));
+  readonly #knownView = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
+  /** The buffer that frames lie in most of the time, and the view of it. */
+  #viewed: Buffer = this.#bytes;
+  #view: DataView = this.#knownView;
   /** Index into METHODS of the header of each length, -1 for none. */
   readonly #methods = new Int32Array(MAX_HEAD_BYTES + 1).fill(-1);
 
@@ -21,9 +25,18 @@ export class KnownHeads {
     if (length > MAX_HEAD_BYTES || at + 1 + length > end) return false;
     const method = this.#methods[length] as number;
     if (method < 0) return false;
-    const bytes = this.#bytes;
+    if (frame !== this.#viewed) {
+      this.#viewed = frame;
+      this.#view = new DataView(frame.buffer, frame.byteOffset, frame.length);
+    }
+    // Four bytes at a time; a header is some sixty bytes long.
+    let from = at + 1;
     let known = length * (MAX_HEAD_BYTES + 1);
-    for (let i = at + 1; i <= at + length; i++) if (frame[i] !== bytes[known++]) return false;
+    const to = from + length;
+    for (; from + 4 <= to; from += 4, known += 4) {
+      if (this.#view.getInt32(from) !== this.#knownView.getInt32(known)) return false;
+    }
+    for (; from < to; from++, known++) if (frame[from] !== this.#bytes[known]) return false;
     scan.method = method;
     scan.requestStart = scan.headerEnd + 1 + length;
     return true;

@@ -54,6 +54,8 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   #out: Buffer | null = null;
   #outEnd = 0;
   #dirty = false;
+  /** The socket wants no more before its `drain`. */
+  #full = false;
   #why = '';
 
   constructor(group: ConnectionGroup, lone: boolean) {
@@ -80,7 +82,10 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       },
     });
     this.#socket.on('connect', () => this.#onConnect());
-    this.#socket.on('drain', () => this.group.pump());
+    this.#socket.on('drain', () => {
+      this.#full = false;
+      this.group.pump();
+    });
     this.#socket.on('error', (error) => {
       this.#why = error.message;
     });
@@ -93,12 +98,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
 
   /** Room for one more call right now. */
   canTake(): boolean {
-    return (
-      this.state === ConnectionState.OPEN &&
-      !this.closing &&
-      this.inFlight < MAX_IN_FLIGHT &&
-      !this.#socket.writableNeedDrain
-    );
+    return this.state === ConnectionState.OPEN && !this.closing && this.inFlight < MAX_IN_FLIGHT && !this.#full;
   }
 
   /** Leg (c) write-call: gives the call a slot and a tag and puts its spliced frame into the batch of this turn. */
@@ -120,7 +120,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       this.#writeBatch();
       const own = Buffer.allocUnsafeSlow(need);
       const end = spliceRequest(own, 0, call.frame, call.start, call.end, call.fields, splice);
-      this.#socket.write(own.subarray(0, end));
+      this.#full = !this.#socket.write(own.subarray(0, end));
     } else {
       if (this.#out !== null && this.#outEnd + need > BATCH_BYTES) this.#writeBatch();
       if (this.#out === null) this.#out = pool.takeBatch();
@@ -154,7 +154,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   }
 
   ping(): void {
-    if (this.state !== ConnectionState.OPEN || this.#socket.writableNeedDrain) return;
+    if (this.state !== ConnectionState.OPEN || this.#full) return;
     this.#writeBatch();
     this.#socket.write(encodePing(this.group.pool.clientId));
     this.lastWriteMs = this.group.pool.clock.nowMs;
@@ -255,7 +255,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   #writeBatch(): void {
     if (this.#out === null || this.#outEnd === 0) return;
     const out = this.#out;
-    this.#socket.write(out.subarray(0, this.#outEnd));
+    this.#full = !this.#socket.write(out.subarray(0, this.#outEnd));
     this.lastWriteMs = this.group.pool.clock.nowMs;
     this.#out = null;
     this.#outEnd = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ByteClient, callFrame, contextFrame, PREAMBLE, readReply } from '../support/client-bytes.ts';
+import { ByteClient, callFrame, contextFrame, PREAMBLE, prefixOf, readReply } from '../support/client-bytes.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
 import { InlineRouter } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -65,6 +65,24 @@ describe('limits', () => {
     await waitUntil(() => router.acceptor.openConnections === 1, 'there is room');
     using fourth = await RawClient.connect(router, { user: 'alice' });
     await fourth.result(CALL);
+  });
+
+  it('a frame above ipc.maximum.data.length closes its connection; the log says why, but not for each of many', async () => {
+    await using namenode = await EchoNameNode.start();
+    await using router = await InlineRouter.start({
+      nameservices: { ns0: namenode.port },
+      mounts: ['/a=ns0:/a'],
+      keys: { 'ipc.maximum.data.length': '1000' },
+    });
+    using honest = await RawClient.connect(router, { user: 'alice' });
+    await honest.result({ ...CALL, request: { src: `/a/${'x'.repeat(850)}` } });
+    const many = await Promise.all(Array.from({ length: 20 }, () => ByteClient.connect(router)));
+    for (const client of many) client.send(PREAMBLE, contextFrame({ user: 'bob' }), prefixOf(1001));
+    for (const client of many) expect((await client.whole()).length).toBe(0);
+    expect(router.notes[0]).toMatch(/closed: a frame of 1001 bytes, the limit is 1000 \(ipc\.maximum\.data\.length\)$/);
+    await waitUntil(() => router.notes.at(-1)?.endsWith(' more of the like'), 'the rest is summed up');
+    expect(router.notes.length).toBeLessThan(many.length);
+    await honest.result(CALL);
   });
 
   it('idle connections are closed a few at a time, from a threshold up, never one with a call', async () => {

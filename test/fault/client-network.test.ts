@@ -136,6 +136,24 @@ describe('a client that has said its last word', () => {
     await client.whole();
   });
 
+  it('is one of many such whose answers come at once', async () => {
+    // A call that must wait for a connection to its NameNode would not be begun any more.
+    using first = await RawClient.connect(router, { user: 'alice' });
+    await first.result(status('/a/x'));
+    namenode.hold();
+    const clients = await Promise.all(Array.from({ length: 200 }, () => ByteClient.connect(router)));
+    for (const client of clients) client.socket.end(Buffer.concat([OPEN, callFrame()]));
+    await namenode.until(() => namenode.held === clients.length, 'all calls are in flight');
+    // On each connection the router has read the end before another client's call is answered.
+    await honest.result(status('/b/x'));
+    namenode.release();
+    for (const client of clients) {
+      expect(readResult(await client.nextFrame())).toMatchObject({ fs: { owner: '/a/x' } });
+      await client.whole();
+      client[Symbol.dispose]();
+    }
+  });
+
   it('without a call in flight gets the end', async () => {
     for (const bytes of [Buffer.alloc(0), PREAMBLE, OPEN, Buffer.concat([OPEN, frameOf().subarray(0, 2)])]) {
       using client = await ByteClient.connect(router);

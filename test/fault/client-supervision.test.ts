@@ -61,6 +61,14 @@ async function kill(index: number): Promise<void> {
   await exit;
 }
 
+/** As `kill`, but by an error that the thread itself throws: its pool sends no such message. */
+async function makeThrow(index: number): Promise<void> {
+  const thread = threads[index] as Worker;
+  const exit = nextEvent(thread, 'exit', 'the thread has ended');
+  thread.postMessage(null);
+  await exit;
+}
+
 /** A call on a new connection, tried until one is served. */
 async function untilServed(): Promise<void> {
   await waitUntil(async () => {
@@ -122,7 +130,7 @@ describe('a worker that dies', () => {
       const before = client.send(CALL);
       await namenode.until(() => namenode.held === 1, 'a call is in flight');
       const made = threads.length;
-      await kill(death === 0 ? 1 : made - 1);
+      await (death === 1 ? makeThrow : kill)(death === 0 ? 1 : made - 1);
       expect(await client.receive()).toMatchObject({ callId: before, exception: RETRIABLE });
       namenode.release();
       // Some of these arrive while there is no worker at all: they wait for the next one.
@@ -139,7 +147,8 @@ describe('an acceptor that dies', () => {
     namenode.hold();
     client.send(CALL);
     await namenode.until(() => namenode.held === 1, 'a call is in flight');
-    await kill(0);
+    await makeThrow(0);
+    expect(log.some((line) => line.includes('TypeError'))).toBe(true);
     await expect(client.receive()).rejects.toThrow('no reply');
     namenode.release();
     await untilServed();
