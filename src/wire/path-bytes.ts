@@ -1,36 +1,7 @@
-/**
- * Paths as bytes.
- *
- * The Java Router normalises a path in two ways only: every run of `/` becomes one, and one trailing `/` is dropped (not that of the
- * root). `.` and `..` are ordinary names, nothing is decoded, a path need not be absolute.
- */
+/** Paths of NameNodes in exception texts, translated back to those of clients. */
 import { copyBytes } from './varint.ts';
 
 const SLASH = 0x2f;
-
-/** Whether buffer[start, end) is absolute and `normalisePath` would not change it. */
-export function isCanonical(buffer: Buffer, start: number, end: number): boolean {
-  if (start >= end || buffer[start] !== SLASH) return false;
-  if (end - start === 1) return true;
-  if (buffer[end - 1] === SLASH) return false;
-  for (let at = start + 1; at < end; at++) {
-    if (buffer[at] === SLASH && buffer[at - 1] === SLASH) return false;
-  }
-  return true;
-}
-
-/** Writes the normalised form of the path buffer[start, end), never longer than it, to out[at…]. Returns the position after it. */
-export function normalisePath(buffer: Buffer, start: number, end: number, out: Buffer, at: number): number {
-  let next = at;
-  let slash = false;
-  for (let i = start; i < end; i++) {
-    const byte = buffer[i]!;
-    if (byte === SLASH && slash) continue;
-    slash = byte === SLASH;
-    out[next++] = byte;
-  }
-  return slash && next - at > 1 ? next - 1 : next;
-}
 
 /** At most so many places of one text are translated; what follows stays as it is. */
 const MAX_TRANSLATIONS = 64;

@@ -23,8 +23,6 @@ export const WireType = { VARINT: 0, FIXED64: 1, BYTES: 2, GROUP_START: 3, GROUP
 
 /** Longest varint. */
 export const MAX_VARINT_BYTES = 10;
-/** Longest varint of 32 bits. */
-export const MAX_VARINT32_BYTES = 5;
 /** Groups nested deeper than this are refused, as Java's decoder does. */
 export const MAX_GROUP_DEPTH = 100;
 

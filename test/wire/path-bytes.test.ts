@@ -1,36 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCanonical, normalisePath, translateBack, translateBackBound } from '../../src/wire/path-bytes.ts';
-
-const shifted = (text: string) => Buffer.from(`//${text}//`);
-
-function normalise(path: string): string {
-  const buffer = shifted(path);
-  const out = Buffer.alloc(path.length * 3 + 3, 0xee);
-  const end = normalisePath(buffer, 2, buffer.length - 2, out, 1);
-  return out.toString('utf8', 1, end);
-}
-
-describe('normalisePath', () => {
-  it.each([
-    ['/', '/', true],
-    ['//', '/', false],
-    ['///', '/', false],
-    ['/a', '/a', true],
-    ['/a/', '/a', false],
-    ['/a//', '/a', false],
-    ['//a///b//', '/a/b', false],
-    ['/a/b/c', '/a/b/c', true],
-    ['/a/./../b', '/a/./../b', true],
-    ['/é/ ', '/é/ ', true],
-    ['', '', false],
-    ['a//b/', 'a/b', false],
-    ['a', 'a', false],
-  ])('%s becomes %s', (path, expected, canonical) => {
-    expect(normalise(path)).toBe(expected);
-    const buffer = shifted(path);
-    expect(isCanonical(buffer, 2, buffer.length - 2)).toBe(canonical);
-  });
-});
+import { translateBack, translateBackBound } from '../../src/wire/path-bytes.ts';
 
 interface Mount {
   readonly source: string;
