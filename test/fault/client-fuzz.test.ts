@@ -21,7 +21,7 @@ import { RouterProcess } from '../support/router-process.ts';
 
 /** Garbage that knows the structure, against the client port of a router process. */
 
-const FUZZ_MS = 5_000;
+const FUZZ_MS = 4_000;
 const SEED = 20_240_229;
 const MAX_GROWTH_KIB = 96 * 1024;
 

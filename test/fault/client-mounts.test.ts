@@ -379,7 +379,7 @@ describe('getListing at and above mount points', () => {
         const all = [...new Set([...files, ...mounts])].map((each) => Buffer.from(each)).sort(Buffer.compare);
         expect(seen).toEqual(all.map(String));
       }),
-      { seed: 7, numRuns: 60, interruptAfterTimeLimit: 2_000, markInterruptAsFailure: false },
+      { seed: 7, numRuns: 60, interruptAfterTimeLimit: 1_500, markInterruptAsFailure: false },
     );
   });
 });
