@@ -5,6 +5,9 @@ import type { Configuration } from './configuration.ts';
 import { DEFAULT_ROUTER_PORT } from './topology.ts';
 
 const ROUTER = 'dfs.federation.router';
+/** How often the longest request is in memory at once: its buffer while it grows (the old one and the new), or acceptor and worker. */
+const LONGEST_REQUEST_COPIES = 3;
+
 /** Longest time a Node timer can wait; a longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647;
 const MINUTE_MS = 60_000;
@@ -28,8 +31,8 @@ export function readSettings(
   const routerUser = readRouterUser(environment);
   const maxRequestBytes = readCount(configuration, 'ipc.maximum.data.length', 1);
   const memoryBytes = configuration.readBytes('switchyard.memory.limit');
-  if (memoryBytes < maxRequestBytes) {
-    const remedy = `make it at least ipc.maximum.data.length (${maxRequestBytes})`;
+  if (memoryBytes < LONGEST_REQUEST_COPIES * maxRequestBytes) {
+    const remedy = `make it at least ${LONGEST_REQUEST_COPIES} times ipc.maximum.data.length (${LONGEST_REQUEST_COPIES * maxRequestBytes})`;
     throw configuration.error('switchyard.memory.limit', 'the longest request would not fit', remedy);
   }
   return {

@@ -1,4 +1,5 @@
 import { hostname, networkInterfaces } from 'node:os';
+import { MAX_NAMENODES } from '../shared/control-block.ts';
 import type { NameNodeAddress, Nameservice, Topology } from '../shared/settings.ts';
 import { ConfigError } from './config-error.ts';
 import type { Configuration } from './configuration.ts';
@@ -42,6 +43,10 @@ export function readTopology(configuration: Configuration, localHosts: LocalHost
     const named = monitored.get(id) ?? new Set<string>();
     const namenodes = readNamenodes(configuration, id, named);
     const own = namenodes.find((namenode) => isOwnAddress(configuration, namenode, localHosts));
+    if (namenodes.length > MAX_NAMENODES) {
+      const remedy = `at most ${MAX_NAMENODES} are possible`;
+      throw configuration.error(`dfs.ha.namenodes.${id}`, `${namenodes.length} NameNodes`, remedy);
+    }
     if (namenodes.length === 0) {
       const message = `nameservice ${id} has no NameNode with an address; set ${RPC_ADDRESS}.${id}[.NAMENODE]`;
       skipped.push({ id, reason: 'no-address', message });

@@ -46,6 +46,19 @@ describe('topology', () => {
     });
   });
 
+  it('has as many NameNodes in a nameservice as there are words for their states', () => {
+    const withNamenodes = (count: number): Record<string, string> => {
+      const ids = Array.from({ length: count }, (_, index) => `nn${index}`);
+      return {
+        'dfs.nameservices': 'big',
+        'dfs.ha.namenodes.big': ids.join(),
+        ...Object.fromEntries(ids.map((id) => [`dfs.namenode.rpc-address.big.${id}`, `${id}.example.com:8020`])),
+      };
+    };
+    expect(topologyOf(withNamenodes(16)).nameservices[0]?.namenodes).toHaveLength(16);
+    expect(() => topologyOf(withNamenodes(17))).toThrow(/dfs.ha.namenodes.big.*17 NameNodes.*at most 16/s);
+  });
+
   it('is the monitored nameservices when there are some, each with all its NameNodes, in their order', () => {
     const monitored = { ...TWO_NAMESERVICES, [`${ROUTER}.monitor.namenode`]: 'ns1, ns0.nn2' };
     expect(topologyOf(monitored).nameservices.map(({ id, namenodes }) => [id, namenodes.length])).toEqual([
@@ -244,6 +257,7 @@ describe('settings', () => {
     [`${ROUTER}.client.mount-status.time-out`, '1 s', 'not a time'],
     ['ipc.maximum.data.length', '64m', 'not a whole number'],
     ['ipc.maximum.data.length', '2147483647', 'the longest request would not fit'],
+    ['switchyard.memory.limit', '402653183', 'the longest request would not fit'],
     ['ipc.server.max.connections', '-1', 'allowed: 0 or more'],
     ['hadoop.caller.context.separator', '=', 'no separator'],
     ['switchyard.acceptors', '0', 'allowed: 1 to 64'],
