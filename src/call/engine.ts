@@ -1,7 +1,5 @@
 import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
-import { chooseNameNode } from '../namenode/choice.ts';
 import { NameNodeConnection } from '../namenode/connection.ts';
-import type { NameNode } from '../namenode/namenode.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
@@ -16,7 +14,8 @@ import type { ReplyScan } from '../wire/reply-scan.ts';
 import { RequestSplice } from '../wire/splice.ts';
 import { textOf } from '../wire/text.ts';
 import { Answers } from './answer.ts';
-import { Call, CallPool, CallQueue, copyFields, Place, SLAB_BYTES } from './call.ts';
+import { Attempts } from './attempts.ts';
+import { Call, CallPool, copyFields, SLAB_BYTES } from './call.ts';
 import { Client } from './client.ts';
 import { detailOf, Failure } from './failure.ts';
 import type { Method } from './method.ts';
@@ -26,13 +25,7 @@ import { handlerOf, type StrategyHandler } from './strategies/index.ts';
 
 /** Calls in a worker that belong to one nameservice, queued and in flight; beyond it they are answered with StandbyException. */
 export const MAX_CALLS_PER_NAMESERVICE = 32_768;
-/** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
-const FIRST_PAUSE_MS = 100;
-const LAST_PAUSE_MS = 2000;
 const WHEEL_TICK_MS = 20;
-/** NameNodes that may end while they treat one call alone; then the call counts as the reason. */
-const MAX_LOST_ALONE = 2;
-
 const UNFIT = [
   'org.apache.hadoop.ipc.StandbyException',
   'org.apache.hadoop.ipc.ObserverRetryOnActiveException',
@@ -54,6 +47,7 @@ export class Engine implements WorkerSide, CallOwner {
   readonly budget: SharedBudget;
   readonly pool: NameNodePool;
   readonly resolver: Resolver;
+  readonly attempts: Attempts;
   readonly answers = new Answers();
   readonly calls = new CallPool();
   /** Nameservice of each block pool id, learned from NameNodes by the main thread. */
@@ -64,8 +58,6 @@ export class Engine implements WorkerSide, CallOwner {
   readonly #clients: (Client | null)[][] = [];
   readonly #links: AcceptorLink[] = [];
   readonly #counts: Int32Array;
-  readonly #sleepers: readonly CallQueue[];
-  readonly #activeSeen: Int32Array;
   readonly #unfit = new NameIndex(UNFIT);
   readonly #splice = new RequestSplice();
   #flushAsked = false;
@@ -83,8 +75,7 @@ export class Engine implements WorkerSide, CallOwner {
     this.pool = new NameNodePool(settings, topology, this.clock, this.wheel, this.budget, counters, this);
     this.resolver = new Resolver(settings, topology);
     this.#counts = new Int32Array(nameservices);
-    this.#sleepers = topology.nameservices.map(() => new CallQueue());
-    this.#activeSeen = new Int32Array(nameservices).fill(-1);
+    this.attempts = new Attempts(this, nameservices);
     this.nameserviceBytes = topology.nameservices.map((nameservice) => Buffer.from(nameservice.id));
     this.#handlers = METHODS.map(handlerOf);
   }
@@ -162,7 +153,7 @@ export class Engine implements WorkerSide, CallOwner {
     }
     frame.copy(call.frame, call.start, start, end);
     call.end = call.start + length;
-    (this.#handlers[fields.method] as StrategyHandler)(this, call);
+    this.handle(call);
   }
 
   onReplySpace(link: AcceptorLink): void {
@@ -178,15 +169,20 @@ export class Engine implements WorkerSide, CallOwner {
 
   // --- the way to a NameNode
 
+  /** The method's strategy takes the call. */
+  handle(call: Call): void {
+    (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
+  }
+
   /** The strategies' last step: the call goes to this nameservice. */
   forward(call: Call, nameservice: number): void {
-    this.#assign(call, nameservice);
+    this.assign(call, nameservice);
     if ((this.#counts[nameservice] as number) > MAX_CALLS_PER_NAMESERVICE) {
       this.#overloaded(call);
       return;
     }
     this.counters.add(Counter.callsForwarded);
-    this.#route(call);
+    this.attempts.route(call);
   }
 
   /** A part of a composed call: the same client, a frame and an answer of its own. `frame` holds one request without its length prefix. */
@@ -285,7 +281,7 @@ export class Engine implements WorkerSide, CallOwner {
     if (scan.status === Status.SUCCESS) {
       const composer = call.composer;
       if (composer !== null) {
-        this.#prove(call);
+        this.attempts.prove(call);
         this.#release(call);
         composer.onReply(call, scan, buffer, start, end);
       } else {
@@ -303,7 +299,7 @@ export class Engine implements WorkerSide, CallOwner {
             this.nameserviceBytes[call.nameservice] as Buffer,
           );
         }
-        this.#prove(call);
+        this.attempts.prove(call);
         this.#release(call);
       }
       this.#free(call);
@@ -312,7 +308,7 @@ export class Engine implements WorkerSide, CallOwner {
     const unfit = this.#unfit.find(buffer, scan.classStart, scan.classEnd);
     if (unfit >= 0 && (unfit < 2 || isNotStarted(buffer, scan.messageStart, scan.messageEnd))) {
       this.#release(call);
-      this.#onUnfit(call, unfit === 1 ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
+      this.attempts.onUnfit(call, unfit === 1 ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
       return true;
     }
     if (call.composer !== null) {
@@ -324,79 +320,6 @@ export class Engine implements WorkerSide, CallOwner {
     }
     this.#free(call);
     return true;
-  }
-
-  mayLeaveQueue(call: Call): boolean {
-    const stale = call.byPath && call.epoch !== this.resolver.epoch && call.composer === null;
-    if (!stale && !(call.client as Client).gone) return true;
-    call.place = Place.RESOLVING;
-    this.#route(call);
-    return false;
-  }
-
-  onConnectFailed(call: Call, why: string): void {
-    const namenode = this.#namenodeOf(call);
-    // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.
-    if (namenode.connections.size === 0 || this.clock.nowMs - namenode.lastByteMs > this.settings.connectTimeoutMs) {
-      this.block.clearActive(call.nameservice, call.namenode);
-      this.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
-    }
-    // What closed its connection before was the end of the NameNode, not the call.
-    call.suspect = false;
-    call.lastTrouble = `${namenode.address}: ${why}`;
-    this.#route(call);
-  }
-
-  onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
-    const namenode = this.#namenodeOf(call);
-    call.lastTrouble = `${namenode.address}: ${why}`;
-    if (!mayResend(call)) {
-      this.fail(
-        call,
-        Failure.IO,
-        `The connection to ${namenode.address} was lost while ${nameOf(call)} was in flight (${why}); it may have been executed and was not sent again, because it carries no client id for the retry cache`,
-      );
-      return;
-    }
-    this.counters.add(Counter.callsResent);
-    if (explained) {
-      if (!namenode.isShunned(this.clock.nowMs)) call.tried &= ~(1 << call.namenode);
-      this.#route(call);
-      return;
-    }
-    if (!lone) {
-      // The NameNode may have closed because of this call or of one beside it: each goes on alone, so that the innocent are served.
-      call.suspect = true;
-      call.tried &= ~(1 << call.namenode);
-      this.#route(call);
-      return;
-    }
-    call.lostAlone++;
-    call.place = Place.COMPOSING;
-    this.pool.probe(namenode, (alive) => {
-      call.place = Place.RESOLVING;
-      // The NameNode ended with it, not only the connection: another one is asked, but no third.
-      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
-        this.fail(
-          call,
-          Failure.IO,
-          `The connection to ${namenode.address} that carried ${nameOf(call)} alone ended without an answer (${why}); the call is not sent again`,
-        );
-        return;
-      }
-      call.suspect = false;
-      this.#route(call);
-    });
-  }
-
-  onRefused(call: Call, className: string, message: string): void {
-    if (className === Failure.STANDBY) this.#onUnfit(call, NameNodeState.STANDBY);
-    else this.fail(call, className, message);
-  }
-
-  onHung(namenode: NameNode): void {
-    this.block.clearActive(namenode.nameservice, namenode.index);
-    this.block.setState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
   }
 
   errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string } {
@@ -434,136 +357,22 @@ export class Engine implements WorkerSide, CallOwner {
     this.flush();
   };
 
-  /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
-  #route(call: Call): void {
-    if ((call.client as Client).gone) {
-      this.fail(call, Failure.IO, 'The client has closed its side of the connection: the call is not sent any more');
-      return;
-    }
-    if (call.byPath && call.epoch !== this.resolver.epoch && call.composer === null) {
-      // The mount table changed since: resolve anew before it is sent (again).
-      this.#assign(call, -1);
-      call.byPath = false;
-      call.path = null;
-      call.path2 = null;
-      call.tried = 0;
-      call.epoch = this.resolver.epoch;
-      (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
-      return;
-    }
-    const namenodes = this.pool.namenodes[call.nameservice] as readonly NameNode[];
-    if (namenodes.length === 0) {
-      this.fail(
-        call,
-        Failure.IO,
-        `Cannot locate a registered namenode for ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId}`,
-      );
-      return;
-    }
-    const namenode = chooseNameNode(call, namenodes, this.block, this.clock.nowMs);
-    if (namenode === null) {
-      this.#endRound(call);
-      return;
-    }
-    call.namenode = namenode.index;
-    call.tried |= 1 << namenode.index;
-    this.pool.groupOf((call.client as Client).user, namenode, (call.method as Method).protocol).send(call);
-  }
-
-  /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
-  #endRound(call: Call): void {
-    call.tried = 0;
-    const alternatives = call.alternatives;
-    if (alternatives !== null && alternatives.length > 1) {
-      call.alternativeAt = (call.alternativeAt + 1) % alternatives.length;
-      this.#assign(call, alternatives[call.alternativeAt] as number);
-      if (call.alternativeAt !== 0) {
-        this.#route(call);
-        return;
-      }
-    }
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
-    call.rounds++;
-    if (this.clock.nowMs - call.startedMs + pause > this.settings.callBudgetMs) {
-      this.counters.add(Counter.callsExpired);
-      this.fail(
-        call,
-        Failure.STANDBY,
-        `No namenode available to invoke ${nameOf(call)} in ${this.nameserviceName(call.nameservice)} from ${this.settings.routerId} within ${this.settings.callBudgetMs} ms; last trouble: ${call.lastTrouble}`,
-      );
-      return;
-    }
-    call.place = Place.SLEEPING;
-    (this.#sleepers[call.nameservice] as CallQueue).push(call);
-    this.wheel.add(call, pause);
-  }
-
   #onDue(entry: WheelEntry): void {
     this.flushSoon();
-    if (entry instanceof Call) this.#wake(entry);
+    if (entry instanceof Call) this.attempts.wake(entry);
     else if (entry instanceof NameNodeConnection) entry.onDue();
-    else if (entry === this.pool.sweep) this.#onSweep();
-  }
-
-  #wake(call: Call): void {
-    (this.#sleepers[call.nameservice] as CallQueue).remove(call);
-    call.place = Place.RESOLVING;
-    this.#route(call);
-  }
-
-  #onSweep(): void {
-    this.pool.onSweep();
-    // Another worker may have found the active NameNode that ours wait for.
-    for (let n = 0; n < this.#sleepers.length; n++) {
-      const active = this.block.activeOf(n);
-      if (active !== this.#activeSeen[n]) {
-        this.#activeSeen[n] = active;
-        if (active >= 0) this.#wakeAll(n);
-      }
+    else if (entry === this.pool.sweep) {
+      this.pool.onSweep();
+      this.attempts.lookForActives();
     }
-  }
-
-  #wakeAll(nameservice: number): void {
-    const sleepers = this.#sleepers[nameservice] as CallQueue;
-    for (let left = sleepers.length; left > 0; left--) {
-      const call = sleepers.head as Call;
-      this.wheel.remove(call);
-      this.#wake(call);
-    }
-  }
-
-  /** The NameNode is not the one to answer this: remembered for all, the call goes on to the next. */
-  #onUnfit(call: Call, state: number): void {
-    this.counters.add(Counter.standbyAnswers);
-    this.block.clearActive(call.nameservice, call.namenode);
-    this.block.setState(call.nameservice, call.namenode, state);
-    call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
-    this.#route(call);
-  }
-
-  /** A success that only an active NameNode gives names it as the active one. */
-  #prove(call: Call): void {
-    const method = call.method as Method;
-    this.#namenodeOf(call).unshun();
-    if (!(method.coordinated || method.category === 'WRITE')) return;
-    if (this.block.activeOf(call.nameservice) === call.namenode) return;
-    this.block.setActive(call.nameservice, call.namenode);
-    this.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
-    this.counters.add(Counter.activeChanges);
-    this.#activeSeen[call.nameservice] = call.namenode;
-    const nameservice = call.nameservice;
-    if ((this.#sleepers[nameservice] as CallQueue).length > 0) this.pool.defer(() => this.#wakeAll(nameservice));
-  }
-
-  #namenodeOf(call: Call): NameNode {
-    return (this.pool.namenodes[call.nameservice] as readonly NameNode[])[call.namenode] as NameNode;
   }
 
   #release(call: Call): void {
     if (call.connection !== null) call.connection.release(call);
   }
 
-  #assign(call: Call, nameservice: number): void {
+  /** Counts the call to this nameservice, -1 for none. */
+  assign(call: Call, nameservice: number): void {
     if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
     call.nameservice = nameservice;
     if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
@@ -580,28 +389,13 @@ export class Engine implements WorkerSide, CallOwner {
   }
 
   #free(call: Call): void {
-    this.#assign(call, -1);
+    this.assign(call, -1);
     if (call.claimedBytes > 0) {
       this.budget.release(call.claimedBytes);
       call.claimedBytes = 0;
     }
     this.calls.give(call);
   }
-}
-
-/** Whether a call that may have been executed may be sent again: reads, idempotent calls, and what the NameNode's retry cache recognises. */
-function mayResend(call: Call): boolean {
-  const method = call.method as Method;
-  if (method.effect === 'read' || method.retry === 'Idempotent') return true;
-  return (
-    method.retry === 'AtMostOnce' &&
-    call.fields.callId >= 0 &&
-    call.fields.clientIdEnd - call.fields.clientIdStart === 16
-  );
-}
-
-function nameOf(call: Call): string {
-  return (call.method as Method).name;
 }
 
 function isNotStarted(buffer: Buffer, start: number, end: number): boolean {

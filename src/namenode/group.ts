@@ -74,7 +74,7 @@ export class ConnectionGroup {
       const connection = this.#pick();
       if (connection === null) return;
       const call = this.waiting.shift() as Call;
-      if (this.pool.owner.mayLeaveQueue(call)) connection.writeCall(call);
+      if (this.pool.owner.attempts.mayLeaveQueue(call)) connection.writeCall(call);
     }
   }
 
@@ -115,7 +115,7 @@ export class ConnectionGroup {
   onLost(connection: NameNodeConnection, explained: boolean, why: string): void {
     this.#forget(connection);
     const calls = connection.takeAll();
-    for (const call of calls) this.pool.owner.onLost(call, explained, connection.lone, why);
+    for (const call of calls) this.pool.owner.attempts.onLost(call, explained, connection.lone, why);
     if (this.namenode.isShunned(this.pool.clock.nowMs)) {
       // It hangs: what waits for it moves on with what was in flight.
       this.#failQueue(this.waiting, why);
@@ -133,7 +133,7 @@ export class ConnectionGroup {
       call.place = Place.RESOLVING;
       calls.push(call);
     }
-    for (const call of calls) this.pool.owner.onRefused(call, answer.className, answer.message);
+    for (const call of calls) this.pool.owner.attempts.onRefused(call, answer.className, answer.message);
   }
 
   onLoneFree(connection: NameNodeConnection): void {
@@ -169,7 +169,7 @@ export class ConnectionGroup {
       const lone = this.#lone[i] as NameNodeConnection;
       if (lone.inFlight > 0 || !lone.canTake()) continue;
       const call = this.suspects.shift() as Call;
-      if (!this.pool.owner.mayLeaveQueue(call)) {
+      if (!this.pool.owner.attempts.mayLeaveQueue(call)) {
         i--;
         continue;
       }
@@ -231,7 +231,7 @@ export class ConnectionGroup {
       const call = queue.shift();
       if (call === null) return;
       call.place = Place.RESOLVING;
-      this.pool.owner.onConnectFailed(call, why);
+      this.pool.owner.attempts.onConnectFailed(call, why);
     }
   }
 }

@@ -23,11 +23,20 @@ const PROBE_MS = 5000;
 
 /** What the pool tells of calls; the engine. */
 export interface CallOwner {
+  readonly attempts: AttemptOwner;
   /** Paths, context and tag for the frame of this call; valid until the next call of it. */
   prepareSplice(call: Call): RequestSplice;
   /** False: no room for the answer, the frame is offered again later. */
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean;
-  /** Asked before a call that waited is written. False: it must not be any more, and the owner has taken it. */
+  errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };
+  describeError(scan: ReplyScan, buffer: Buffer): string;
+  /** Something happened outside a hand-over: the worker flushes at the end of this turn. */
+  flushSoon(): void;
+}
+
+/** Decides what becomes of a call that its NameNode does not answer. */
+export interface AttemptOwner {
+  /** False: the call that waits must not be written here any more (its client is gone, or the mount table has changed); it was taken care of. */
   mayLeaveQueue(call: Call): boolean;
   /** The call was never sent. */
   onConnectFailed(call: Call, why: string): void;
@@ -35,10 +44,6 @@ export interface CallOwner {
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
   onRefused(call: Call, className: string, message: string): void;
   onHung(namenode: NameNode): void;
-  errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };
-  describeError(scan: ReplyScan, buffer: Buffer): string;
-  /** Something happened outside a hand-over: the worker flushes at the end of this turn. */
-  flushSoon(): void;
 }
 
 class Sweep extends WheelEntry {}
@@ -225,7 +230,7 @@ export class NameNodePool {
       else if (namenode.inFlight > 0) {
         this.counters.add(Counter.namenodesHung);
         namenode.shun(this.clock.nowMs);
-        this.owner.onHung(namenode);
+        this.owner.attempts.onHung(namenode);
         this.closeAllOf(
           namenode,
           `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`,

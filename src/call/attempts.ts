@@ -1,0 +1,247 @@
+import { chooseNameNode } from '../namenode/choice.ts';
+import type { NameNode } from '../namenode/namenode.ts';
+import type { AttemptOwner } from '../namenode/pool.ts';
+import { NameNodeState } from '../shared/control-block.ts';
+import { Counter } from '../shared/counters.ts';
+import { type Call, CallQueue, Place } from './call.ts';
+import type { Client } from './client.ts';
+import type { Engine } from './engine.ts';
+import { Failure } from './failure.ts';
+import type { Method } from './method.ts';
+
+/** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
+const FIRST_PAUSE_MS = 100;
+const LAST_PAUSE_MS = 2000;
+/** NameNodes that may end while they treat one call alone; then the call counts as the reason. */
+const MAX_LOST_ALONE = 2;
+
+/**
+ * Which NameNode a call goes to, and what becomes of it when that one does not answer: the next NameNode of the round, a pause and another
+ * round, or an exception when the budget is spent. Knows who is active by what NameNodes answer.
+ */
+export class Attempts implements AttemptOwner {
+  readonly #engine: Engine;
+  /** Calls between two rounds, by nameservice; each also stands in the timer wheel. */
+  readonly #sleepers: readonly CallQueue[];
+  readonly #activeSeen: Int32Array;
+
+  constructor(engine: Engine, nameservices: number) {
+    this.#engine = engine;
+    this.#sleepers = Array.from({ length: nameservices }, () => new CallQueue());
+    this.#activeSeen = new Int32Array(nameservices).fill(-1);
+  }
+
+  /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
+  route(call: Call): void {
+    if ((call.client as Client).gone) {
+      this.#engine.fail(
+        call,
+        Failure.IO,
+        'The client has closed its side of the connection: the call is not sent any more',
+      );
+      return;
+    }
+    if (call.byPath && call.epoch !== this.#engine.resolver.epoch && call.composer === null) {
+      // The mount table changed since: resolve anew before it is sent (again).
+      this.#engine.assign(call, -1);
+      call.byPath = false;
+      call.path = null;
+      call.path2 = null;
+      call.tried = 0;
+      call.epoch = this.#engine.resolver.epoch;
+      this.#engine.handle(call);
+      return;
+    }
+    const namenodes = this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[];
+    if (namenodes.length === 0) {
+      this.#engine.fail(
+        call,
+        Failure.IO,
+        `Cannot locate a registered namenode for ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId}`,
+      );
+      return;
+    }
+    const namenode = chooseNameNode(call, namenodes, this.#engine.block, this.#engine.clock.nowMs);
+    if (namenode === null) {
+      this.#endRound(call);
+      return;
+    }
+    call.namenode = namenode.index;
+    call.tried |= 1 << namenode.index;
+    this.#engine.pool.groupOf((call.client as Client).user, namenode, (call.method as Method).protocol).send(call);
+  }
+
+  /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
+  #endRound(call: Call): void {
+    call.tried = 0;
+    const alternatives = call.alternatives;
+    if (alternatives !== null && alternatives.length > 1) {
+      call.alternativeAt = (call.alternativeAt + 1) % alternatives.length;
+      this.#engine.assign(call, alternatives[call.alternativeAt] as number);
+      if (call.alternativeAt !== 0) {
+        this.route(call);
+        return;
+      }
+    }
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
+    call.rounds++;
+    if (this.#engine.clock.nowMs - call.startedMs + pause > this.#engine.settings.callBudgetMs) {
+      this.#engine.counters.add(Counter.callsExpired);
+      this.#engine.fail(
+        call,
+        Failure.STANDBY,
+        `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${call.lastTrouble}`,
+      );
+      return;
+    }
+    call.place = Place.SLEEPING;
+    (this.#sleepers[call.nameservice] as CallQueue).push(call);
+    this.#engine.wheel.add(call, pause);
+  }
+
+  /** A success that only an active NameNode gives names it as the active one. */
+  prove(call: Call): void {
+    const method = call.method as Method;
+    this.#namenodeOf(call).unshun();
+    if (!(method.coordinated || method.category === 'WRITE')) return;
+    if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
+    this.#engine.block.setActive(call.nameservice, call.namenode);
+    this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
+    this.#engine.counters.add(Counter.activeChanges);
+    this.#activeSeen[call.nameservice] = call.namenode;
+    const nameservice = call.nameservice;
+    if ((this.#sleepers[nameservice] as CallQueue).length > 0)
+      this.#engine.pool.defer(() => this.#wakeAll(nameservice));
+  }
+
+  /** The NameNode is not the one to answer this: remembered for all, the call goes on to the next. */
+  onUnfit(call: Call, state: number): void {
+    this.#engine.counters.add(Counter.standbyAnswers);
+    this.#engine.block.clearActive(call.nameservice, call.namenode);
+    this.#engine.block.setState(call.nameservice, call.namenode, state);
+    call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
+    this.route(call);
+  }
+
+  /** Its pause is over. */
+  wake(call: Call): void {
+    (this.#sleepers[call.nameservice] as CallQueue).remove(call);
+    call.place = Place.RESOLVING;
+    this.route(call);
+  }
+
+  /** Each second: another worker may have found the active NameNode that calls here wait for. */
+  lookForActives(): void {
+    for (let n = 0; n < this.#sleepers.length; n++) {
+      const active = this.#engine.block.activeOf(n);
+      if (active !== this.#activeSeen[n]) {
+        this.#activeSeen[n] = active;
+        if (active >= 0) this.#wakeAll(n);
+      }
+    }
+  }
+
+  mayLeaveQueue(call: Call): boolean {
+    const stale = call.byPath && call.epoch !== this.#engine.resolver.epoch && call.composer === null;
+    if (!stale && !(call.client as Client).gone) return true;
+    call.place = Place.RESOLVING;
+    this.route(call);
+    return false;
+  }
+
+  onConnectFailed(call: Call, why: string): void {
+    const namenode = this.#namenodeOf(call);
+    // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.
+    if (
+      namenode.connections.size === 0 ||
+      this.#engine.clock.nowMs - namenode.lastByteMs > this.#engine.settings.connectTimeoutMs
+    ) {
+      this.#engine.block.clearActive(call.nameservice, call.namenode);
+      this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
+    }
+    // What closed its connection before was the end of the NameNode, not the call.
+    call.suspect = false;
+    call.lastTrouble = `${namenode.address}: ${why}`;
+    this.route(call);
+  }
+
+  onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
+    const namenode = this.#namenodeOf(call);
+    call.lastTrouble = `${namenode.address}: ${why}`;
+    if (!mayResend(call)) {
+      this.#engine.fail(
+        call,
+        Failure.IO,
+        `The connection to ${namenode.address} was lost while ${nameOf(call)} was in flight (${why}); it may have been executed and was not sent again, because it carries no client id for the retry cache`,
+      );
+      return;
+    }
+    this.#engine.counters.add(Counter.callsResent);
+    if (explained) {
+      if (!namenode.isShunned(this.#engine.clock.nowMs)) call.tried &= ~(1 << call.namenode);
+      this.route(call);
+      return;
+    }
+    if (!lone) {
+      // The NameNode may have closed because of this call or of one beside it: each goes on alone, so that the innocent are served.
+      call.suspect = true;
+      call.tried &= ~(1 << call.namenode);
+      this.route(call);
+      return;
+    }
+    call.lostAlone++;
+    call.place = Place.COMPOSING;
+    this.#engine.pool.probe(namenode, (alive) => {
+      call.place = Place.RESOLVING;
+      // The NameNode ended with it, not only the connection: another one is asked, but no third.
+      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
+        this.#engine.fail(
+          call,
+          Failure.IO,
+          `The connection to ${namenode.address} that carried ${nameOf(call)} alone ended without an answer (${why}); the call is not sent again`,
+        );
+        return;
+      }
+      call.suspect = false;
+      this.route(call);
+    });
+  }
+
+  onRefused(call: Call, className: string, message: string): void {
+    if (className === Failure.STANDBY) this.onUnfit(call, NameNodeState.STANDBY);
+    else this.#engine.fail(call, className, message);
+  }
+
+  onHung(namenode: NameNode): void {
+    this.#engine.block.clearActive(namenode.nameservice, namenode.index);
+    this.#engine.block.setState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
+  }
+
+  #wakeAll(nameservice: number): void {
+    const sleepers = this.#sleepers[nameservice] as CallQueue;
+    for (let left = sleepers.length; left > 0; left--) {
+      const call = sleepers.head as Call;
+      this.#engine.wheel.remove(call);
+      this.wake(call);
+    }
+  }
+
+  #namenodeOf(call: Call): NameNode {
+    return (this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[])[call.namenode] as NameNode;
+  }
+}
+
+/** Whether a call that may have been executed may be sent again: reads, idempotent calls, and what the NameNode's retry cache recognises. */
+function mayResend(call: Call): boolean {
+  const method = call.method as Method;
+  if (method.effect === 'read' || method.retry === 'Idempotent') return true;
+  return (
+    method.retry === 'AtMostOnce' &&
+    call.fields.callId >= 0 &&
+    call.fields.clientIdEnd - call.fields.clientIdStart === 16
+  );
+}
+
+function nameOf(call: Call): string {
+  return (call.method as Method).name;
+}
