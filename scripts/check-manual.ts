@@ -1,5 +1,6 @@
-/** Part of `npm run check`: the generated pages of the manual are what their tables generate now. */
-import { readFileSync } from 'node:fs';
+/** Part of `npm run check`: the generated pages of the manual are what their tables generate now, and files that pages cite exist. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { findMissingCitations } from './citations.ts';
 import { COVERAGE_PAGE, renderCoverage } from './make-coverage.ts';
 import { KEYS_PAGE, renderKeyManual } from './make-key-manual.ts';
 
@@ -15,15 +16,25 @@ const PAGES: readonly GeneratedPage[] = [
   { page: KEYS_PAGE, render: renderKeyManual, command: 'node scripts/make-key-manual.ts' },
 ];
 
-let stale = 0;
+const ROOT = new URL('../', import.meta.url);
+const MANUAL = new URL('src/manual/', ROOT);
+
+let wrong = 0;
 for (const { page, render, command } of PAGES) {
   const name = page.pathname.slice(page.pathname.indexOf('/src/manual/') + 1);
   if (readPage(page) !== render()) {
-    stale++;
+    wrong++;
     process.stderr.write(`${name} is not what its table generates: run \`${command}\`\n`);
   }
 }
-process.exitCode = stale === 0 ? 0 : 1;
+for (const name of readdirSync(MANUAL)) {
+  const page = readPage(new URL(name, MANUAL));
+  for (const file of findMissingCitations(page, (cited) => existsSync(new URL(cited, ROOT)))) {
+    wrong++;
+    process.stderr.write(`src/manual/${name} cites ${file}, which is not there: cite the file that shows it now\n`);
+  }
+}
+process.exitCode = wrong === 0 ? 0 : 1;
 
 function readPage(page: URL): string {
   try {

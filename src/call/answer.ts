@@ -2,19 +2,24 @@ import type { AcceptorLink } from '../handoff/link.ts';
 import { ReplyFlag } from '../handoff/link.ts';
 import { namespaceBound, writeWithNamespace } from '../wire/namespace-field.ts';
 import { translateBack, translateBackBound } from '../wire/path-bytes.ts';
-import { encodeError, Status, successHeadBytes, writeErrorHead, writeSuccessHead } from '../wire/reply-head.ts';
+import {
+  ERROR_HEAD_BYTES,
+  encodeError,
+  Status,
+  SUCCESS_HEAD_BYTES,
+  successHeadBytes,
+  writeErrorHead,
+  writeSuccessHead,
+} from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { writeVarint32 } from '../wire/varint.ts';
 import type { Call } from './call.ts';
 import type { Client } from './client.ts';
 
-/** Longest success header: length, header length, call id, status, version, client id of 16 bytes or as long as a frame allows. */
-const HEAD_BYTES = 64;
 const NOTHING = Buffer.alloc(0);
 
 /** A reply that found no room in its ring; waits here. There are at most as many as calls in the worker. */
 interface WaitingReply {
-  readonly link: AcceptorLink;
   readonly connection: number;
   readonly generation: number;
   readonly slot: number;
@@ -27,11 +32,12 @@ interface WaitingReply {
  * client's own ids. Answers made here are never refused: without room they wait in line.
  */
 export class Answers {
-  #waiting: WaitingReply[] = [];
+  /** By acceptor, each in the order of coming: one that is full holds up no other. An acceptor without waiting replies is not in it. */
+  readonly #waiting = new Map<AcceptorLink, WaitingReply[]>();
 
-  /** While it is not 0, NameNodes' replies are left where they are. */
-  get waiting(): number {
-    return this.#waiting.length;
+  /** While replies wait for the acceptor of a call, the NameNode's answer to the call is left where it is. */
+  holds(call: Call): boolean {
+    return this.#waiting.size > 0 && this.#waiting.has((call.client as Client).link);
   }
 
   /**
@@ -70,37 +76,32 @@ export class Answers {
     this.#replyOrWait(call, 0, this.#successFrame(call, body, 0, bodyEnd));
   }
 
-  /** The NameNode's ERROR (or FATAL, which ends only this call) with its class and text, the target path in it translated back. */
+  /** The NameNode's ERROR (or FATAL, which ends only this call) with its class and text, its paths in it translated back. */
   passError(call: Call, scan: ReplyScan, buffer: Buffer): void {
-    let message = buffer;
-    let start = scan.messageStart;
-    let end = scan.messageEnd;
-    if (call.path !== null) {
-      const fields = call.fields;
-      const grown = Buffer.allocUnsafe(
-        translateBackBound(end - start, call.path.length, fields.pathEnd - fields.pathStart),
-      );
-      end = translateBack(
-        buffer,
-        start,
-        end,
+    const text = new BackTranslation(buffer, scan.messageStart, scan.messageEnd);
+    const { frame, fields } = call;
+    if (call.path !== null)
+      text.translate(
         call.path,
-        0,
-        call.path.length,
         call.pathPrefixBytes,
-        call.frame,
+        frame,
         call.start + fields.pathStart,
         call.start + fields.pathEnd,
-        grown,
-        0,
       );
-      message = grown;
-      start = 0;
-    }
-    const fields = call.fields;
+    if (call.path2 !== null)
+      text.translate(
+        call.path2,
+        call.path2PrefixBytes,
+        frame,
+        call.start + fields.path2Start,
+        call.start + fields.path2End,
+      );
+    if (call.deepPaths !== null)
+      for (const { target, prefixBytes, mounted } of call.deepPaths)
+        text.translate(target, prefixBytes, mounted, 0, mounted.length);
     const classBytes = scan.classEnd - scan.classStart;
     const out = Buffer.allocUnsafe(
-      HEAD_BYTES + classBytes + (end - start) + (fields.clientIdEnd - fields.clientIdStart),
+      ERROR_HEAD_BYTES + classBytes + (text.end - text.start) + (fields.clientIdEnd - fields.clientIdStart),
     );
     const outEnd = writeErrorHead(
       out,
@@ -110,11 +111,11 @@ export class Answers {
       buffer,
       scan.classStart,
       scan.classEnd,
-      message,
-      start,
-      end,
+      text.buffer,
+      text.start,
+      text.end,
       fields.callId,
-      call.frame,
+      frame,
       call.start + fields.clientIdStart,
       call.start + fields.clientIdEnd,
       fields.retryCount,
@@ -147,7 +148,7 @@ export class Answers {
   /** A call ends without an answer: its client is not known here. Frees the acceptor's slot. */
   dropAt(link: AcceptorLink, connection: number, generation: number, slot: number): void {
     if (
-      this.#waiting.length === 0 &&
+      !this.#waiting.has(link) &&
       link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)
     )
       return;
@@ -156,28 +157,25 @@ export class Answers {
 
   /** There is room towards this acceptor again. */
   resume(link: AcceptorLink): void {
-    const waiting = this.#waiting;
-    if (waiting.length === 0) return;
-    this.#waiting = [];
-    for (let i = 0; i < waiting.length; i++) {
-      const r = waiting[i] as WaitingReply;
-      if (
-        r.link !== link ||
-        !link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)
-      ) {
-        this.#waiting.push(r);
-      }
+    const waiting = this.#waiting.get(link);
+    if (waiting === undefined) return;
+    let sent = 0;
+    for (; sent < waiting.length; sent++) {
+      const r = waiting[sent] as WaitingReply;
+      if (!link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)) break;
     }
+    if (sent === waiting.length) this.#waiting.delete(link);
+    else waiting.splice(0, sent);
   }
 
   /** The acceptor is gone, and with it all that waited for it. */
   forget(link: AcceptorLink): void {
-    this.#waiting = this.#waiting.filter((r) => r.link !== link);
+    this.#waiting.delete(link);
   }
 
   #successFrame(call: Call, body: Buffer, start: number, end: number): Buffer {
     const fields = call.fields;
-    const out = Buffer.allocUnsafe(HEAD_BYTES + (fields.clientIdEnd - fields.clientIdStart) + (end - start));
+    const out = Buffer.allocUnsafe(SUCCESS_HEAD_BYTES + (fields.clientIdEnd - fields.clientIdStart) + (end - start));
     const headEnd = writeSuccessHead(
       out,
       0,
@@ -210,11 +208,50 @@ export class Answers {
 
   #replyOrWait(call: Call, flags: number, bytes: Buffer): void {
     const client = call.client as Client;
-    if (this.#waiting.length === 0 && this.#reply(call, flags, bytes)) return;
+    if (!this.#waiting.has(client.link) && this.#reply(call, flags, bytes)) return;
     this.#wait(client.link, client.connection, client.generation, call.fields.slot, flags, bytes);
   }
 
   #wait(link: AcceptorLink, connection: number, generation: number, slot: number, flags: number, bytes: Buffer): void {
-    this.#waiting.push({ link, connection, generation, slot, flags, bytes });
+    const reply = { connection, generation, slot, flags, bytes };
+    const waiting = this.#waiting.get(link);
+    if (waiting === undefined) this.#waiting.set(link, [reply]);
+    else waiting.push(reply);
+  }
+}
+
+/** An exception text on its way to the client: one path after the other is translated in it. */
+class BackTranslation {
+  buffer: Buffer;
+  start: number;
+  end: number;
+
+  constructor(buffer: Buffer, start: number, end: number) {
+    this.buffer = buffer;
+    this.start = start;
+    this.end = end;
+  }
+
+  /** `target`, whose first prefixBytes are its mount's own target, becomes mounted[start, end). */
+  translate(target: Buffer, prefixBytes: number, mounted: Buffer, start: number, end: number): void {
+    const bound = translateBackBound(this.end - this.start, target.length, end - start);
+    const out = Buffer.allocUnsafe(bound);
+    const { buffer } = this;
+    this.end = translateBack(
+      buffer,
+      this.start,
+      this.end,
+      target,
+      0,
+      target.length,
+      prefixBytes,
+      mounted,
+      start,
+      end,
+      out,
+      0,
+    );
+    this.buffer = out;
+    this.start = 0;
   }
 }

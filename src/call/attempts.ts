@@ -3,11 +3,12 @@ import type { NameNode } from '../namenode/namenode.ts';
 import type { AttemptOwner } from '../namenode/pool.ts';
 import { NameNodeState } from '../shared/control-block.ts';
 import { Counter } from '../shared/counters.ts';
-import { type Call, CallQueue, Place } from './call.ts';
+import { type Call, CallQueue, leave, Place } from './call.ts';
 import type { Client } from './client.ts';
 import type { Engine } from './engine.ts';
 import { Failure } from './failure.ts';
 import type { Method } from './method.ts';
+import { restoreRequest } from './rebuild.ts';
 
 /** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
 const FIRST_PAUSE_MS = 100;
@@ -41,15 +42,12 @@ export class Attempts implements AttemptOwner {
       );
       return;
     }
-    if (call.byPath && call.epoch !== this.#engine.resolver.epoch && call.composer === null) {
-      // The mount table changed since: resolve anew before it is sent (again).
-      this.#engine.assign(call, -1);
-      call.byPath = false;
-      call.path = null;
-      call.path2 = null;
-      call.tried = 0;
-      call.epoch = this.#engine.resolver.epoch;
-      this.#engine.handle(call);
+    if (call.composer?.over === true) {
+      this.#engine.fail(call, Failure.IO, 'The call was answered without this part of it');
+      return;
+    }
+    if (this.#isStale(call)) {
+      this.#resolveAnew(call);
       return;
     }
     const namenodes = this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[];
@@ -71,6 +69,26 @@ export class Attempts implements AttemptOwner {
     this.#engine.pool.groupOf((call.client as Client).user, namenode, (call.method as Method).protocol).send(call);
   }
 
+  /** The mount table has changed since it was resolved by its path. Parts of a whole keep their nameservice. */
+  #isStale(call: Call): boolean {
+    if (!call.byPath || call.epoch === this.#engine.resolver.epoch) return false;
+    return call.composer === null || call.composer.ofCall;
+  }
+
+  /** Before it is sent (again), as if it had just come. */
+  #resolveAnew(call: Call): void {
+    this.#engine.assign(call, -1);
+    restoreRequest(call);
+    call.byPath = false;
+    call.path = null;
+    call.path2 = null;
+    call.deepPaths = null;
+    call.composer = null;
+    call.tried = 0;
+    call.epoch = this.#engine.resolver.epoch;
+    this.#engine.handle(call);
+  }
+
   /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
   #endRound(call: Call): void {
     call.tried = 0;
@@ -86,17 +104,21 @@ export class Attempts implements AttemptOwner {
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
     call.rounds++;
     if (this.#engine.clock.nowMs - call.startedMs + pause > this.#engine.settings.callBudgetMs) {
-      this.#engine.counters.add(Counter.callsExpired);
-      this.#engine.fail(
-        call,
-        Failure.STANDBY,
-        `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${call.lastTrouble}`,
-      );
+      this.#expire(call, call.lastTrouble);
       return;
     }
     call.place = Place.SLEEPING;
     (this.#sleepers[call.nameservice] as CallQueue).push(call);
     this.#engine.wheel.add(call, pause);
+  }
+
+  #expire(call: Call, trouble: string): void {
+    this.#engine.counters.add(Counter.callsExpired);
+    this.#engine.fail(
+      call,
+      Failure.STANDBY,
+      `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${trouble}`,
+    );
   }
 
   /** A success that only an active NameNode gives names it as the active one. */
@@ -125,8 +147,8 @@ export class Attempts implements AttemptOwner {
 
   /** Its pause is over. */
   wake(call: Call): void {
+    leave(call, Place.SLEEPING);
     (this.#sleepers[call.nameservice] as CallQueue).remove(call);
-    call.place = Place.RESOLVING;
     this.route(call);
   }
 
@@ -142,9 +164,9 @@ export class Attempts implements AttemptOwner {
   }
 
   mayLeaveQueue(call: Call): boolean {
-    const stale = call.byPath && call.epoch !== this.#engine.resolver.epoch && call.composer === null;
-    if (!stale && !(call.client as Client).gone) return true;
-    call.place = Place.RESOLVING;
+    const isOver = call.composer?.over === true;
+    if (!isOver && !this.#isStale(call) && !(call.client as Client).gone) return true;
+    leave(call, call.suspect ? Place.SUSPECT : Place.WAITING);
     this.route(call);
     return false;
   }
@@ -152,10 +174,7 @@ export class Attempts implements AttemptOwner {
   onConnectFailed(call: Call, why: string): void {
     const namenode = this.#namenodeOf(call);
     // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.
-    if (
-      namenode.connections.size === 0 ||
-      this.#engine.clock.nowMs - namenode.lastByteMs > this.#engine.settings.connectTimeoutMs
-    ) {
+    if (!namenode.isAlive(this.#engine.clock.nowMs, this.#engine.settings.connectTimeoutMs)) {
       this.#engine.block.clearActive(call.nameservice, call.namenode);
       this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
     }
@@ -163,6 +182,10 @@ export class Attempts implements AttemptOwner {
     call.suspect = false;
     call.lastTrouble = `${namenode.address}: ${why}`;
     this.route(call);
+  }
+
+  onExpired(call: Call): void {
+    this.#expire(call, `${this.#namenodeOf(call).address}: no connection to it became free`);
   }
 
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
@@ -190,9 +213,9 @@ export class Attempts implements AttemptOwner {
       return;
     }
     call.lostAlone++;
-    call.place = Place.COMPOSING;
+    call.place = Place.PROBING;
     this.#engine.pool.probe(namenode, (alive) => {
-      call.place = Place.RESOLVING;
+      leave(call, Place.PROBING);
       // The NameNode ended with it, not only the connection: another one is asked, but no third.
       if (alive || call.lostAlone >= MAX_LOST_ALONE) {
         this.#engine.fail(

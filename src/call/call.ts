@@ -14,7 +14,8 @@ import type { Method } from './method.ts';
  * - SUSPECT: in the suspects of a group, for a connection of its own; leaves when that is open
  * - IN_FLIGHT: in a slot of a NameNode connection, written to it; leaves by its reply or by the loss of the connection
  * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
- * - COMPOSING: its answer is made of the answers of its parts; leaves when the last of them has settled
+ * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
+ * - PROBING: it was lost alone, and its NameNode is asked for a sign of life; leaves when that has come or is given up
  */
 export const Place = {
   FREE: 0,
@@ -24,6 +25,7 @@ export const Place = {
   IN_FLIGHT: 4,
   SLEEPING: 5,
   COMPOSING: 6,
+  PROBING: 7,
 } as const;
 
 /** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
@@ -35,11 +37,29 @@ const SLAB_CALLS = 64;
  * bytes are valid only during the call.
  */
 export interface Composer {
+  /** It waits for the call itself, not for a part of another: it is made anew when the call is resolved anew. */
+  readonly ofCall: boolean;
+  /** Nobody waits for the part any more: it need not be sent, and what it brings is dropped. */
+  readonly over: boolean;
   onReply(part: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void;
   onFailure(part: Call, className: string, message: string): void;
 }
 
-/** One call on its way through a worker. Pooled: `reset` is its constructor in use. */
+/** A request in another form than the client sent it, in a buffer of its own. */
+export interface RebuiltRequest {
+  readonly frame: Buffer;
+  readonly fields: CallFields;
+}
+
+/** A path in a list or an embedded message, as the NameNode gets it and as the client wrote it. */
+export interface DeepPath {
+  readonly target: Buffer;
+  /** Bytes of the mount's own target at the front of `target`. */
+  readonly prefixBytes: number;
+  readonly mounted: Buffer;
+}
+
+/** One call on its way through a worker. Pooled: `CallPool.give` puts it back into its first state. */
 export class Call extends WheelEntry {
   place: number = Place.FREE;
   readonly fields = new CallFields();
@@ -89,6 +109,11 @@ export class Call extends WheelEntry {
   path2: Buffer | null = null;
   /** Bytes of the mount's own target at the front of `path`. */
   pathPrefixBytes = 0;
+  path2PrefixBytes = 0;
+  /** The client's own request while a rebuilt one stands in its place; null when nothing was rebuilt. */
+  received: RebuiltRequest | null = null;
+  /** Paths that were replaced in a rebuilt request. */
+  deepPaths: readonly DeepPath[] | null = null;
 
   constructor(slab: Buffer, slabStart: number) {
     super();
@@ -124,6 +149,8 @@ export class CallPool {
   }
 
   give(call: Call): void {
+    // One call in two places would answer one client with what belongs to another.
+    if (call.place === Place.FREE) throw new Error('a call was given back twice');
     call.place = Place.FREE;
     call.frame = call.slab;
     call.client = null;
@@ -143,11 +170,20 @@ export class CallPool {
     call.path = null;
     call.path2 = null;
     call.pathPrefixBytes = 0;
+    call.path2PrefixBytes = 0;
+    call.received = null;
+    call.deepPaths = null;
     call.prev = null;
     call.next = this.#free;
     this.#free = call;
     this.inUse--;
   }
+}
+
+/** The call leaves a place for the stack of the engine. It must have been there: a call is in exactly one place. */
+export function leave(call: Call, place: number): void {
+  if (call.place !== place) throw new Error(`a call leaves place ${place}, but it is in ${call.place}`);
+  call.place = Place.RESOLVING;
 }
 
 /** Copies what a hand-over record said into the call that keeps it. */

@@ -7,19 +7,20 @@ import { ControlBlock, NameNodeState } from '../shared/control-block.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
-import { ContextPrefix, callerContextBound, writeCallerContext } from '../wire/context.ts';
 import { NameIndex } from '../wire/name-index.ts';
 import { Status } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
-import { RequestSplice } from '../wire/splice.ts';
+import type { RequestSplice } from '../wire/splice.ts';
 import { textOf } from '../wire/text.ts';
 import { Answers } from './answer.ts';
 import { Attempts } from './attempts.ts';
-import { Call, CallPool, copyFields, SLAB_BYTES } from './call.ts';
+import { Call, CallPool, type Composer, copyFields, Place, SLAB_BYTES } from './call.ts';
 import { Client } from './client.ts';
+import { Deadline } from './deadline.ts';
 import { detailOf, Failure } from './failure.ts';
 import type { Method } from './method.ts';
 import { METHODS } from './methods.ts';
+import { Outgoing } from './outgoing.ts';
 import { Resolver } from './resolve.ts';
 import { handlerOf, type StrategyHandler } from './strategies/index.ts';
 
@@ -59,7 +60,7 @@ export class Engine implements WorkerSide, CallOwner {
   readonly #links: AcceptorLink[] = [];
   readonly #counts: Int32Array;
   readonly #unfit = new NameIndex(UNFIT);
-  readonly #splice = new RequestSplice();
+  readonly #outgoing: Outgoing;
   #flushAsked = false;
   /** The clock was read since the last flush. */
   #clockIsFresh = false;
@@ -77,6 +78,7 @@ export class Engine implements WorkerSide, CallOwner {
     this.#counts = new Int32Array(nameservices);
     this.attempts = new Attempts(this, nameservices);
     this.nameserviceBytes = topology.nameservices.map((nameservice) => Buffer.from(nameservice.id));
+    this.#outgoing = new Outgoing(settings);
     this.#handlers = METHODS.map(handlerOf);
   }
 
@@ -94,6 +96,9 @@ export class Engine implements WorkerSide, CallOwner {
     this.#clients[link.acceptor] = [];
     this.#links.splice(this.#links.indexOf(link), 1);
     this.answers.forget(link);
+    // NameNodes' replies that waited behind those of its clients.
+    this.pool.resumeHeld();
+    this.flushSoon();
   }
 
   onOpen(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity): void {
@@ -169,9 +174,15 @@ export class Engine implements WorkerSide, CallOwner {
 
   // --- the way to a NameNode
 
-  /** The method's strategy takes the call. */
+  /** The method's strategy takes the call. An error in it ends this call, not the thread and the calls of others. */
   handle(call: Call): void {
-    (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
+    try {
+      (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
+    } catch (error) {
+      this.counters.add(Counter.callsBroken);
+      // In any other place it has been answered, or somebody is going to.
+      if (call.place === Place.RESOLVING) this.fail(call, Failure.IO, describeBroken(call, error));
+    }
   }
 
   /** The strategies' last step: the call goes to this nameservice. */
@@ -179,6 +190,16 @@ export class Engine implements WorkerSide, CallOwner {
     this.assign(call, nameservice);
     if ((this.#counts[nameservice] as number) > MAX_CALLS_PER_NAMESERVICE) {
       this.#overloaded(call);
+      return;
+    }
+    const bytes = this.#outgoing.excessiveBytes(call);
+    if (bytes > 0) {
+      // The NameNode would close the connection, with the calls of others on it.
+      this.fail(
+        call,
+        Failure.RPC_SERVER,
+        `${(call.method as Method).name} would be a request of ${bytes} bytes with what the router adds, the limit is ${this.settings.maxRequestBytes} (ipc.maximum.data.length)`,
+      );
       return;
     }
     this.counters.add(Counter.callsForwarded);
@@ -214,13 +235,23 @@ export class Engine implements WorkerSide, CallOwner {
     const composer = call.composer;
     if (composer !== null) composer.onFailure(call, className, message);
     else this.answers.fail(call, className, message, detailOf(className));
-    this.#free(call);
+    this.free(call);
   }
 
   /** Ends a call with an answer of the router's own: an encoded response message. */
   succeed(call: Call, body: Buffer): void {
     this.answers.succeed(call, body);
-    this.#free(call);
+    this.free(call);
+  }
+
+  /** The call has been answered. */
+  free(call: Call): void {
+    this.assign(call, -1);
+    if (call.claimedBytes > 0) {
+      this.budget.release(call.claimedBytes);
+      call.claimedBytes = 0;
+    }
+    this.calls.give(call);
   }
 
   nameserviceName(nameservice: number): string {
@@ -230,60 +261,17 @@ export class Engine implements WorkerSide, CallOwner {
   // --- from the NameNode connections
 
   prepareSplice(call: Call): RequestSplice {
-    const splice = this.#splice;
-    const fields = call.fields;
-    const client = call.client as Client;
-    splice.tag = call.tag;
-    let prefix = client.context;
-    if (prefix === null) {
-      const { address, port, realUser } = client.identity;
-      prefix = new ContextPrefix(address, port, realUser, this.settings.callerContextSeparator);
-      client.context = prefix;
-    }
-    if (fields.contextEnd === fields.contextStart) {
-      splice.prefix = prefix;
-      splice.callId = fields.callId;
-    } else {
-      splice.prefix = null;
-      this.#composeContext(splice, call, prefix);
-    }
-    splice.path = call.path;
-    splice.pathFrom = 0;
-    splice.pathTo = call.path === null ? 0 : call.path.length;
-    splice.path2 = call.path2;
-    splice.path2From = 0;
-    splice.path2To = call.path2 === null ? 0 : call.path2.length;
-    return splice;
-  }
-
-  /** Ours, and what the client's own context may keep. */
-  #composeContext(splice: RequestSplice, call: Call, prefix: ContextPrefix): void {
-    const fields = call.fields;
-    const bound = callerContextBound(prefix, fields.contextEnd - fields.contextStart);
-    if (bound > splice.context.length) splice.context = Buffer.allocUnsafeSlow(bound);
-    splice.contextStart = 0;
-    splice.contextEnd = writeCallerContext(
-      splice.context,
-      0,
-      prefix,
-      call.frame,
-      call.start + fields.clientIdStart,
-      call.start + fields.clientIdEnd,
-      fields.callId,
-      call.frame,
-      call.start + fields.contextStart,
-      call.start + fields.contextEnd,
-    );
+    return this.#outgoing.prepare(call);
   }
 
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
-    if (this.answers.waiting > 0) return false;
+    if (this.answers.holds(call)) return false;
     if (scan.status === Status.SUCCESS) {
       const composer = call.composer;
       if (composer !== null) {
         this.attempts.prove(call);
         this.#release(call);
-        composer.onReply(call, scan, buffer, start, end);
+        this.#compose(composer, call, scan, buffer, start, end);
       } else {
         const method = call.method as Method;
         if (method.namespaceIn === '') {
@@ -302,7 +290,7 @@ export class Engine implements WorkerSide, CallOwner {
         this.attempts.prove(call);
         this.#release(call);
       }
-      this.#free(call);
+      this.free(call);
       return true;
     }
     const unfit = this.#unfit.find(buffer, scan.classStart, scan.classEnd);
@@ -313,13 +301,23 @@ export class Engine implements WorkerSide, CallOwner {
     }
     if (call.composer !== null) {
       this.#release(call);
-      call.composer.onReply(call, scan, buffer, start, end);
+      this.#compose(call.composer, call, scan, buffer, start, end);
     } else {
       this.#release(call);
       this.answers.passError(call, scan, buffer);
     }
-    this.#free(call);
+    this.free(call);
     return true;
+  }
+
+  /** As with handlers, an error in a composer ends its call alone. */
+  #compose(composer: Composer, call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
+    try {
+      composer.onReply(call, scan, buffer, start, end);
+    } catch (error) {
+      this.counters.add(Counter.callsBroken);
+      composer.onFailure(call, Failure.IO, describeBroken(call, error));
+    }
   }
 
   errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string } {
@@ -360,7 +358,7 @@ export class Engine implements WorkerSide, CallOwner {
   #onDue(entry: WheelEntry): void {
     this.flushSoon();
     if (entry instanceof Call) this.attempts.wake(entry);
-    else if (entry instanceof NameNodeConnection) entry.onDue();
+    else if (entry instanceof NameNodeConnection || entry instanceof Deadline) entry.onDue();
     else if (entry === this.pool.sweep) {
       this.pool.onSweep();
       this.attempts.lookForActives();
@@ -385,17 +383,13 @@ export class Engine implements WorkerSide, CallOwner {
 
   #leave(client: Client): void {
     client.gone = true;
-    client.user.clients--;
+    this.pool.leave(client.user);
   }
+}
 
-  #free(call: Call): void {
-    this.assign(call, -1);
-    if (call.claimedBytes > 0) {
-      this.budget.release(call.claimedBytes);
-      call.claimedBytes = 0;
-    }
-    this.calls.give(call);
-  }
+/** For the client, who passes it on: the text is all that is known of the error. */
+function describeBroken(call: Call, error: unknown): string {
+  return `${(call.method as Method).name} failed inside the router: ${error instanceof Error ? error.message : error}`;
 }
 
 function isNotStarted(buffer: Buffer, start: number, end: number): boolean {

@@ -6,6 +6,7 @@ export const Failure = {
   STANDBY: 'org.apache.hadoop.ipc.StandbyException',
   /** "Try me again later." */
   RETRIABLE: 'org.apache.hadoop.ipc.RetriableException',
+  RPC_SERVER: 'org.apache.hadoop.ipc.RpcServerException',
   IO: 'java.io.IOException',
   UNSUPPORTED: 'java.lang.UnsupportedOperationException',
   ACCESS_CONTROL: 'org.apache.hadoop.security.AccessControlException',

@@ -69,22 +69,28 @@ export class Resolver {
     this.atMount = trash < 0 && snapshot.atMount;
     this.mountsBelow = trash < 0 && snapshot.mountsBelow;
     if (mountCheck && (this.atMount || this.mountsBelow)) return this.#refuseAtMounts(bytes, from, to);
+    if (mount !== NO_MOUNT && (call.method as Method).effect === 'write' && snapshot.isReadOnly(mount)) {
+      return this.refuse(Failure.IO, `${textOf(bytes, from, to)} is in a read only mount point`);
+    }
+    // A mount of `/` covers the number as little as no mount does: files of all nameservices have one.
+    if (
+      bytes[from + 1] === 0x2e &&
+      (mount === NO_MOUNT || snapshot.matchedEnd === from) &&
+      matches(bytes, from, to, INODES) &&
+      this.nameservicesInUse.length > 1
+    ) {
+      this.refuse(
+        Failure.UNSUPPORTED,
+        `Operation "${(call.method as Method).name}" is not supported on ${textOf(bytes, from, to)}: several nameservices may have an inode of that number`,
+      );
+      return BY_INODE;
+    }
     if (mount === NO_MOUNT) {
-      if (bytes[from + 1] === 0x2e && matches(bytes, from, to, INODES) && this.nameservicesInUse.length > 1) {
-        this.refuse(
-          Failure.UNSUPPORTED,
-          `Operation "${(call.method as Method).name}" is not supported on ${textOf(bytes, from, to)}: several nameservices may have an inode of that number`,
-        );
-        return BY_INODE;
-      }
       if (this.#settings.defaultNameservice >= 0) return this.#settings.defaultNameservice;
       return this.refuse(
         Failure.NO_RESOLUTION,
         `Cannot find locations for ${textOf(bytes, from, to)}, because the default nameservice is disabled to read or write`,
       );
-    }
-    if ((call.method as Method).effect === 'write' && snapshot.isReadOnly(mount)) {
-      return this.refuse(Failure.IO, `${textOf(bytes, from, to)} is in a read only mount point`);
     }
     if (snapshot.destinationCount(mount) !== 1) {
       const source = textOf(snapshot.bytes, snapshot.sourceStart(mount), snapshot.sourceEnd(mount));

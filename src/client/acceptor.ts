@@ -58,7 +58,8 @@ export class Acceptor implements AcceptorSide {
   readonly stalled = new Set<ClientConnection>();
   draining = false;
   readonly #host: AcceptorHost;
-  readonly #workers: (Worker | null)[] = [];
+  /** With holes for workers that were not there yet. */
+  readonly #workers: (Worker | undefined)[] = [];
   readonly #connections: (ClientConnection | null)[] = [];
   readonly #freeIds: number[] = [];
   #generation = 0;
@@ -102,14 +103,16 @@ export class Acceptor implements AcceptorSide {
   }
 
   addWorker(index: number, link: WorkerLink): void {
-    const before = this.#workers[index] ?? null;
+    const before = this.#workers[index];
     this.#workers[index] = { link, users: new Map(), connections: 0, waiting: [], dirty: false };
-    if (before !== null) this.#replaceWorker(index, before);
+    if (before !== undefined) this.#replaceWorker(index, before);
   }
 
   /** The worker has died: its calls are answered, its connections wait for the next one (`addWorker`). */
   onWorkerDown(index: number): void {
-    const worker = this.#workers[index] as Worker;
+    const worker = this.#workers[index];
+    // It died before this acceptor had heard of it.
+    if (worker === undefined) return;
     worker.link.close();
     for (const slot of this.outstanding.slotsOf(index)) {
       const connection = this.#connections[this.outstanding.connection[slot] as number] ?? null;
@@ -123,20 +126,19 @@ export class Acceptor implements AcceptorSide {
     this.noteActivity();
   }
 
-  chooseWorker(identity: ClientIdentity): WorkerLink {
+  /** The worker that gets a client's calls; null while there is none. */
+  chooseWorker(identity: ClientIdentity): WorkerLink | null {
     let chosen: Worker | null = null;
-    let busiest = 0;
     let least: Worker | null = null;
     for (const worker of this.#workers) {
-      if (worker === null) continue;
-      busiest = Math.max(busiest, worker.connections);
+      if (worker === undefined) continue;
       if (least === null || worker.connections < least.connections) least = worker;
       if (worker.users.has(identity.user) && (chosen === null || worker.connections < chosen.connections))
         chosen = worker;
     }
-    const idlest = least as Worker;
+    if (least === null) return null;
     // The user's NameNode connections are there already, unless that worker clearly has more to do than another.
-    const worker = chosen !== null && chosen.connections <= idlest.connections * 2 + 16 ? chosen : idlest;
+    const worker = chosen !== null && chosen.connections <= least.connections * 2 + 16 ? chosen : least;
     worker.connections++;
     worker.users.set(identity.user, (worker.users.get(identity.user) ?? 0) + 1);
     return worker.link;
@@ -191,7 +193,7 @@ export class Acceptor implements AcceptorSide {
 
   onSpace(link: WorkerLink): void {
     const worker = this.#workers[link.worker];
-    if (worker === null || worker === undefined || worker.link !== link) return;
+    if (worker === undefined || worker.link !== link) return;
     const waiting = worker.waiting;
     worker.waiting = [];
     for (let i = 0; i < waiting.length; i++) (waiting[i] as ClientConnection).onSpace();
@@ -274,7 +276,7 @@ export class Acceptor implements AcceptorSide {
   #flush(): void {
     for (let i = 0; i < this.#workers.length; i++) {
       const worker = this.#workers[i];
-      if (worker !== null && worker !== undefined) worker.link.flush();
+      if (worker !== undefined) worker.link.flush();
     }
     if (this.#dirty.length > 0) this.#flushOutboxes();
     if (this.#waitingForSlot.length > 0 && this.outstanding.count < MAX_OUTSTANDING / 2) {
@@ -333,7 +335,7 @@ export class Acceptor implements AcceptorSide {
 
   #leaveWorker(index: number, user: string): void {
     const worker = this.#workers[index];
-    if (worker === null || worker === undefined) return;
+    if (worker === undefined) return;
     worker.connections--;
     const left = (worker.users.get(user) ?? 1) - 1;
     if (left === 0) worker.users.delete(user);

@@ -45,6 +45,10 @@ const Pause = { WORKER: 1, OUTBOX: 2, AUTHORIZING: 4, IN_FLIGHT: 8 } as const;
 export const MAX_IN_FLIGHT_PER_CONNECTION = 4096;
 /** Unread replies at which a client is not read from any more, until half of them have left. */
 const OUTBOX_PAUSE_BYTES = 1024 * 1024;
+/** Longest user, real user and protocol name of a connection context: they are kept as long as the connection, here and at its worker. */
+export const MAX_NAME_BYTES = 4096;
+/** Longest connection context; all that is known of it are the three names. */
+const MAX_CONTEXT_BYTES = 4 * MAX_NAME_BYTES;
 /** Time for a client to read the last answer and close; then we close. */
 const LINGER_MS = 1000;
 
@@ -175,11 +179,11 @@ export class ClientConnection implements FrameSink {
     this.#unpause(Pause.AUTHORIZING);
   }
 
-  /** Writes a last answer and closes once it has left. */
+  /** Writes a last answer to what came last, a call or a step of the handshake, and closes once it has left. */
   endWith(answer: Buffer | null): void {
     if (this.state >= ClientState.ENDING) return;
     this.#outbox.flush(this.socket, this.acceptor.slabs);
-    this.acceptor.counters.add(Counter.handshakesRefused);
+    this.acceptor.counters.add(this.state === ClientState.OPEN ? Counter.callsRefused : Counter.handshakesRefused);
     this.#stopReading();
     if (answer === null) {
       this.socket.destroy();
@@ -214,7 +218,9 @@ export class ClientConnection implements FrameSink {
       this.endWith(invalidHeader(reader.scan, 'Connection context not established'));
       return true;
     }
-    return this.#readCall(buffer, start, end, code);
+    const taken = this.#readCall(buffer, start, end, code);
+    reader.release();
+    return taken;
   }
 
   #readCall(buffer: Buffer, start: number, end: number, headerCode: number): boolean {
@@ -225,10 +231,13 @@ export class ClientConnection implements FrameSink {
       return false;
     }
     const found = reader.readCall(buffer, start, end, headerCode, this.#protocol);
-    if (found !== ReadCall.CALL) {
+    if (found === ReadCall.FATAL) {
+      this.endWith(reader.answer);
+      return true;
+    }
+    if (found === ReadCall.REFUSED) {
       acceptor.counters.add(Counter.callsRefused);
-      if (found === ReadCall.FATAL) this.endWith(reader.answer);
-      else this.writeReply(reader.answer, 0, reader.answer.length, false);
+      this.writeReply(reader.answer, 0, reader.answer.length, false);
       return true;
     }
     if (acceptor.draining) {
@@ -319,27 +328,9 @@ export class ClientConnection implements FrameSink {
 
   #onContext(buffer: Buffer, start: number, end: number): void {
     const context = new ConnectionContext();
-    if (scanConnectionContext(buffer, start, end, context) !== SCAN_OK) {
-      this.endWith(
-        fatal(
-          CallId.CONNECTION_CONTEXT,
-          ErrorDetail.FATAL_DESERIALIZING_REQUEST,
-          RPC_SERVER_EXCEPTION,
-          'Error decoding IpcConnectionContextProto',
-        ),
-      );
-      return;
-    }
-    if (context.user === '') {
-      // A Java Router would run such a connection's calls as its own (super)user.
-      this.endWith(
-        fatal(
-          CallId.CONNECTION_CONTEXT,
-          ErrorDetail.FATAL_UNAUTHORIZED,
-          ACCESS_CONTROL,
-          'The connection context names no user: SIMPLE authentication needs an effective user',
-        ),
-      );
+    const refusal = readContext(buffer, start, end, context);
+    if (refusal !== null) {
+      this.endWith(refusal);
       return;
     }
     this.#protocol = context.protocol;
@@ -359,9 +350,15 @@ export class ClientConnection implements FrameSink {
   }
 
   #open(): void {
+    const identity = this.identity as ClientIdentity;
+    const link = this.acceptor.chooseWorker(identity);
+    if (link === null) {
+      this.close('there is no worker yet', Counter.clientsRefused);
+      return;
+    }
     this.state = ClientState.OPEN;
-    this.link = this.acceptor.chooseWorker(this.identity as ClientIdentity);
-    this.link.openClient(this.id, this.generation, this.identity as ClientIdentity);
+    this.link = link;
+    link.openClient(this.id, this.generation, identity);
   }
 
   #onBytes(buffer: Buffer, bytes: number): void {
@@ -452,6 +449,46 @@ export class ClientConnection implements FrameSink {
     this.acceptor.stalled.delete(this);
     this.acceptor.onClientClosed(this);
   }
+}
+
+/** Fills `context` from the frame's message; the last answer to the client when it cannot be accepted, else null. */
+function readContext(buffer: Buffer, start: number, end: number, context: ConnectionContext): Buffer | null {
+  // Longer than its three names may be together: not even read.
+  if (end - start > MAX_CONTEXT_BYTES) return nameTooLong(`The connection context of ${end - start} bytes`);
+  if (scanConnectionContext(buffer, start, end, context) !== SCAN_OK) {
+    return fatal(
+      CallId.CONNECTION_CONTEXT,
+      ErrorDetail.FATAL_DESERIALIZING_REQUEST,
+      RPC_SERVER_EXCEPTION,
+      'Error decoding IpcConnectionContextProto',
+    );
+  }
+  if (context.user === '') {
+    // A Java Router would run such a connection's calls as its own (super)user.
+    return fatal(
+      CallId.CONNECTION_CONTEXT,
+      ErrorDetail.FATAL_UNAUTHORIZED,
+      ACCESS_CONTROL,
+      'The connection context names no user: SIMPLE authentication needs an effective user',
+    );
+  }
+  if (isTooLong(context.user)) return nameTooLong('The effective user of the connection context');
+  if (isTooLong(context.realUser)) return nameTooLong('The real user of the connection context');
+  if (isTooLong(context.protocol)) return nameTooLong('The protocol of the connection context');
+  return null;
+}
+
+function isTooLong(name: string): boolean {
+  return Buffer.byteLength(name) > MAX_NAME_BYTES;
+}
+
+function nameTooLong(what: string): Buffer {
+  return fatal(
+    CallId.CONNECTION_CONTEXT,
+    ErrorDetail.FATAL_UNAUTHORIZED,
+    ACCESS_CONTROL,
+    `${what} is too long: a name may have ${MAX_NAME_BYTES} bytes`,
+  );
 }
 
 /** IPv4 addresses of a dual-stack socket in the form that NameNodes print. */

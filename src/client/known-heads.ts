@@ -2,6 +2,8 @@ import type { CallScan } from '../wire/call-scan.ts';
 
 /** Longest RequestHeaderProto that is remembered: its length prefix is one byte. */
 const MAX_HEAD_BYTES = 0x7f;
+/** Longest buffer whose view is kept, and with it its memory: the one that sockets read into. Frames that have outgrown it are scanned. */
+const MAX_VIEWED_BYTES = 64 * 1024;
 
 /**
  * Method headers seen lately. All calls of one method carry the same bytes (method, protocol, version), so comparing them with the last
@@ -26,6 +28,7 @@ export class KnownHeads {
     const method = this.#methods[length] as number;
     if (method < 0) return false;
     if (frame !== this.#viewed) {
+      if (frame.buffer.byteLength > MAX_VIEWED_BYTES) return false;
       this.#viewed = frame;
       this.#view = new DataView(frame.buffer, frame.byteOffset, frame.length);
     }

@@ -1,6 +1,6 @@
 import type { Method } from '../call/method.ts';
 import { METHODS, methodIndex, PROTOCOLS } from '../call/methods.ts';
-import { CallScan, SCAN_OK, SCAN_UNSURE, scanBody, scanHeader, scanRequestHeader } from '../wire/call-scan.ts';
+import { CallScan, SCAN_OK, scanBody, scanHeader, scanRequestHeader } from '../wire/call-scan.ts';
 import { NameIndex } from '../wire/name-index.ts';
 import { RecodeFailure, recodeFrame } from '../wire/recode.ts';
 import { encodeError, Status } from '../wire/reply-head.ts';
@@ -16,6 +16,7 @@ import {
   versionMismatch,
 } from './refusal.ts';
 
+const NOTHING = Buffer.alloc(0);
 export const RPC_FINAL_PACKET = 0;
 export const RPC_PROTOCOL_BUFFER = 2;
 
@@ -45,12 +46,12 @@ const METHOD_NUMBERS = PROTOCOLS.map((_, p) =>
 export class CallReader {
   readonly scan = new CallScan();
   /** Where the call lies after `readCall` (the frame given, or the recoded one). */
-  frame: Buffer = Buffer.alloc(0);
+  frame: Buffer = NOTHING;
   start = 0;
   end = 0;
   recoded = false;
   readonly #heads = new KnownHeads();
-  answer: Buffer = Buffer.alloc(0);
+  answer: Buffer = NOTHING;
 
   /** `scanHeader` of the frame was SCAN_OK (or SCAN_UNSURE: `headerCode`) into `this.scan`, the call id is not negative. */
   readCall(frame: Buffer, start: number, end: number, headerCode: number, connectionProtocol: string): number {
@@ -77,7 +78,13 @@ export class CallReader {
         if (code === SCAN_OK) return this.#needsPath(method) ? this.#recode(connectionProtocol) : ReadCall.CALL;
       }
     }
-    return code === SCAN_UNSURE || code !== SCAN_OK ? this.#recode(connectionProtocol) : ReadCall.CALL;
+    return code !== SCAN_OK ? this.#recode(connectionProtocol) : ReadCall.CALL;
+  }
+
+  /** The call is with its worker, the answer in the outbox: their memory, which may be large, is not kept. */
+  release(): void {
+    this.frame = NOTHING;
+    this.answer = NOTHING;
   }
 
   /** A request whose required path is absent: the decoder says what is missing. */

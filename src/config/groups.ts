@@ -6,6 +6,9 @@ const LOOK_UP_WITHIN_MS = 5_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 /** Users whose groups are remembered; the one asked longest ago makes room. */
 const MAX_CACHED_USERS = 10_000;
+/** Look-ups at one time, each a process of its own, and users that wait for theirs; who comes beyond is told so. */
+export const MAX_LOOK_UPS = 8;
+export const MAX_WAITING_LOOK_UPS = 256;
 /** The answer of the operating system when a user is unknown, ends in a non-zero exit code. */
 const UNKNOWN_USER: readonly string[] = [];
 
@@ -32,19 +35,21 @@ export class Groups {
   readonly #options: GroupOptions;
   readonly #cache = new Map<string, { groups: Promise<readonly string[]>; until: number }>();
   readonly #now: () => number;
+  #lookUps = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: GroupOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Primary group first; none for a user whom the operating system does not know. Rejects when it does not answer. */
+  /** Primary group first; none for a user whom the operating system does not know. Rejects when it does not answer, or has too many to answer. */
   async groupsOf(user: string): Promise<readonly string[]> {
     const fixed = this.#options.overrides.get(user);
     if (fixed !== undefined) return fixed;
     const cached = this.#cache.get(user);
     if (cached !== undefined && cached.until > this.#now()) return await cached.groups;
-    const groups = (this.#options.lookUp ?? askOperatingSystem)(user);
+    const groups = this.#lookUp(user);
     // Callers that come while the question is open share it.
     const entry = { groups, until: Number.POSITIVE_INFINITY };
     this.#remember(user, entry);
@@ -55,6 +60,25 @@ export class Groups {
     } catch (error) {
       if (this.#cache.get(user) === entry) this.#cache.delete(user);
       throw error;
+    }
+  }
+
+  async #lookUp(user: string): Promise<readonly string[]> {
+    if (this.#lookUps === MAX_LOOK_UPS) {
+      if (this.#waiting.length === MAX_WAITING_LOOK_UPS) {
+        throw new Error(
+          `the groups of user ${user} cannot be looked up now: ${MAX_WAITING_LOOK_UPS} other users wait for theirs; try again later, or list the user in ${OVERRIDES}`,
+        );
+      }
+      // Who ends gives its place on.
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#lookUps++;
+    try {
+      return await (this.#options.lookUp ?? askOperatingSystem)(user);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#lookUps--;
+      else next();
     }
   }
 

@@ -26,7 +26,8 @@ export class Impersonation {
       const groups = needsGroups(rules, realUser, user) ? await this.#groups.groupsOf(user) : [];
       return mayImpersonate(rules, realUser, user, groups, address);
     } catch (error) {
-      return `User: ${realUser} is not allowed to impersonate ${user}: its groups could not be looked up (${error instanceof Error ? error.message : String(error)})`;
+      // Of the rules' hosts or the user's groups: the error says which.
+      return `User: ${realUser} is not allowed to impersonate ${user}: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
 }

@@ -7,8 +7,10 @@ import type { FromThread } from '../threads/messages.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { Impersonation } from './impersonation.ts';
+import { Listeners } from './listeners.ts';
 import type { Log } from './log.ts';
 import { MountPublisher } from './mount-publisher.ts';
+import { requireFreePort } from './port-probe.ts';
 import { ListenError, type RouterOptions, type RunningRouter } from './router-types.ts';
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
@@ -48,9 +50,7 @@ class Router implements RunningRouter, ThreadEvents {
   readonly #heartbeats: Heartbeats;
   readonly #impersonation: Impersonation;
   readonly #closed = Promise.withResolvers<number>();
-  readonly #listening = Promise.withResolvers<number>();
-  #port = 0;
-  #listeners = 0;
+  readonly #listeners: Listeners;
   #serving = false;
   #drain: Promise<{ cut: number }> | null = null;
   readonly #drained = new Set<RouterThread>();
@@ -92,6 +92,7 @@ class Router implements RunningRouter, ThreadEvents {
     this.#workers = inline
       ? null
       : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
+    this.#listeners = new Listeners(this.#acceptors.threads, settings.rpcPort);
     this.#heartbeats = new Heartbeats(
       settings,
       topology,
@@ -114,11 +115,11 @@ class Router implements RunningRouter, ThreadEvents {
       this.#startThreads(),
     ]);
     for (const thread of this.#engines()) this.#prepareEngine(thread);
+    if (settings.acceptors > 1 && settings.rpcPort !== 0) await this.#probePort();
     this.#serving = true;
     for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
-    this.#acceptors.threads[0]?.tell({ kind: 'listen', port: settings.rpcPort });
-    await this.#listening.promise;
-    this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${this.#port}`;
+    const port = await this.#listeners.all;
+    this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${port}`;
     this.#log.info(
       {
         rpc: this.rpc,
@@ -151,10 +152,12 @@ class Router implements RunningRouter, ThreadEvents {
     // It takes the place of one that died.
     if (thread.kind !== 'acceptor') this.#prepareEngine(thread);
     if (thread.kind === 'worker') for (const acceptor of this.#acceptors.threads) this.#connect(acceptor, thread);
-    else this.#revive(thread);
+    else if (this.#drain === null) this.#connectAcceptor(thread);
+    else thread.tell({ kind: 'drain' });
   }
 
   onDeath(thread: RouterThread): void {
+    if (thread.kind !== 'worker') this.#listeners.onDeath(thread);
     reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
     for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
@@ -168,19 +171,10 @@ class Router implements RunningRouter, ThreadEvents {
   onMessage(thread: RouterThread, message: FromThread): void {
     switch (message.kind) {
       case 'listening':
-        this.#onListening(message.port);
+        this.#listeners.onListening(thread, message.port);
         break;
       case 'listen-failed':
-        if (this.rpc !== '') {
-          this.#log.error({ thread: `${thread.kind} ${thread.index}` }, `cannot listen again yet: ${message.message}`);
-          setTimeout(() => this.#listenAgain(thread), LISTEN_AGAIN_MS).unref();
-          break;
-        }
-        this.#listening.reject(
-          new ListenError(
-            `cannot listen on ${this.#options.settings.rpcHost}:${this.#options.settings.rpcPort} (dfs.federation.router.rpc-address, --rpc): ${message.message}; choose another port, or stop what holds it`,
-          ),
-        );
+        this.#onListenFailed(thread, message.message);
         break;
       case 'authorize': {
         const { connection, generation, identity } = message;
@@ -218,14 +212,32 @@ class Router implements RunningRouter, ThreadEvents {
     return started.promise;
   }
 
-  #onListening(port: number): void {
-    this.#port = port;
-    this.#listeners++;
-    if (this.#listeners === 1) {
-      // The others share the port that the first one got.
-      for (const acceptor of this.#acceptors.threads.slice(1)) acceptor.tell({ kind: 'listen', port });
+  async #probePort(): Promise<void> {
+    const { rpcHost, rpcPort } = this.#options.settings;
+    try {
+      await requireFreePort(rpcHost, rpcPort);
+    } catch (error) {
+      throw this.#listenError(error instanceof Error ? error.message : String(error));
     }
-    if (this.#listeners === this.#acceptors.threads.length) this.#listening.resolve(port);
+  }
+
+  #onListenFailed(acceptor: RouterThread, why: string): void {
+    this.#listeners.onFailed(acceptor);
+    if (this.rpc === '') {
+      this.#listeners.fail(this.#listenError(why));
+      return;
+    }
+    this.#log.error({ thread: `${acceptor.kind} ${acceptor.index}` }, `cannot listen again yet: ${why}`);
+    setTimeout(() => {
+      if (this.#drain === null) this.#listeners.ask(acceptor);
+    }, LISTEN_AGAIN_MS).unref();
+  }
+
+  #listenError(why: string): ListenError {
+    const { rpcHost, rpcPort } = this.#options.settings;
+    return new ListenError(
+      `cannot listen on ${rpcHost}:${rpcPort} (dfs.federation.router.rpc-address, --rpc): ${why}; choose another port, or stop what holds it`,
+    );
   }
 
   #engines(): readonly RouterThread[] {
@@ -242,8 +254,10 @@ class Router implements RunningRouter, ThreadEvents {
     thread.tell({ kind: 'block-pools', pools: this.#heartbeats.blockPools });
   }
 
+  /** Gives it its workers, and clients as soon as there is one. */
   #connectAcceptor(acceptor: RouterThread): void {
-    for (const worker of this.#workers?.threads ?? []) if (worker.ready) this.#connect(acceptor, worker);
+    if (this.#workers === null) this.#listeners.serve(acceptor);
+    else for (const worker of this.#workers.threads) this.#connect(acceptor, worker);
   }
 
   #connect(acceptor: RouterThread, worker: RouterThread): void {
@@ -251,15 +265,7 @@ class Router implements RunningRouter, ThreadEvents {
     const { acceptorEnd, workerEnd } = makeRingPlumbing(RING_BYTES);
     worker.tell({ kind: 'link', peer: acceptor.index, plumbing: workerEnd }, [workerEnd.port]);
     acceptor.tell({ kind: 'link', peer: worker.index, plumbing: acceptorEnd }, [acceptorEnd.port]);
-  }
-
-  #revive(acceptor: RouterThread): void {
-    this.#connectAcceptor(acceptor);
-    this.#listenAgain(acceptor);
-  }
-
-  #listenAgain(acceptor: RouterThread): void {
-    acceptor.tell(this.#drain === null ? { kind: 'listen', port: this.#port } : { kind: 'drain' });
+    if (this.#drain === null) this.#listeners.serve(acceptor);
   }
 
   // --- end

@@ -5,13 +5,16 @@
  *
  * Why not chunks in the ring: the receiver would have to collect them into the same memory (one more copy), keep partial records per
  * sender and clean up after a death in the middle; and 128 MiB of chunks would occupy the ring that small calls want.
+ *
+ * These bytes are not claimed from the process's budget (Settings.memoryBytes): a thread that dies could not give back what its peer still
+ * holds. They have a bound of their own, for each ring (two for each pair of acceptor and worker): BESIDE_LIMIT_BYTES, or one record.
  */
 
 import type { MessagePort } from 'node:worker_threads';
 import { RingIndex, Want } from './ring.ts';
 
 /** Bytes in flight beside one ring at most; one record is always allowed, or a frame above the limit would never pass. */
-export const BESIDE_LIMIT_BYTES = 256 * 1024 * 1024;
+export const BESIDE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** Producer's end. */
 export class BesideSender {

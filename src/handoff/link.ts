@@ -42,7 +42,7 @@ export class CallFields {
   /** RPCCallerContextProto message of the header. */
   contextStart = 0;
   contextEnd = 0;
-  /** RouterFederatedStateProto bytes of the header. */
+  /** RouterFederatedStateProto bytes of the header. Carried for reads from observers; while those are not built, nothing reads them. */
   federatedStart = 0;
   federatedEnd = 0;
   /** Request message without its length prefix; the delimited RequestHeaderProto lies between headerEnd and its length prefix. */
@@ -63,10 +63,8 @@ export const CallFlag = {
 } as const;
 
 export const ReplyFlag = {
-  /** The reply is FATAL: close the client's connection once it is written. */
-  CLOSE: 1,
   /** No reply to write: the call ends without an answer (its client is gone); frees the slot. */
-  NONE: 2,
+  NONE: 1,
 } as const;
 
 /** The acceptor's view of one worker. Nothing is visible to the worker's thread for certain before `flush`. */

@@ -23,7 +23,7 @@ export const RingIndex = {
   PRODUCED: 0,
   /** Consumer. Released bytes; stored after the record's memory has been read for the last time. */
   CONSUMED: 32,
-  /** Consumer. Bytes taken of those that travelled beside the ring (ring-end.ts). */
+  /** Consumer. Bytes taken of those that travelled beside the ring (beside.ts). */
   BESIDE_TAKEN: 33,
   /** Consumer writes 1 (asleep) and 0 (awake); the producer takes 1 to 0 by compare-exchange when it rings (doorbell.ts). */
   SLEEPING: 64,

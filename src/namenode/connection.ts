@@ -197,7 +197,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const call = scan.hasRetryCount && slot < this.#slots.length ? (this.#slots[slot] as Call | null) : null;
     const matched = call !== null && call.tag === scan.retryCount && scan.callId >= 0;
     if (scan.status === Status.FATAL) {
-      this.closing = true;
+      this.#retire();
       pool.wheel.add(this, FATAL_LINGER_MS);
       if (matched) this.explained = true;
       else this.#why = pool.owner.describeError(scan, buffer);
@@ -242,8 +242,15 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   /** What came on it cannot be followed, or it is not wanted any more. */
   #destroyFor(why: string): void {
     if (this.#why === '') this.#why = why;
-    this.closing = true;
+    this.#retire();
     this.#socket.destroy();
+  }
+
+  /** From here on it takes no more calls. */
+  #retire(): void {
+    if (this.closing) return;
+    this.closing = true;
+    if (this.state === ConnectionState.OPEN) this.group.namenode.openConnections--;
   }
 
   #badFrame(): string {
@@ -268,6 +275,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     pool.noteActivity();
     pool.wheel.remove(this);
     this.state = ConnectionState.OPEN;
+    this.group.namenode.openConnections++;
     const proxy = pool.settings.proxyUser;
     const realUser = proxy === user.user ? '' : proxy;
     this.#socket.write(encodeHandshake({ user: user.user, realUser, protocol, clientId: pool.clientId }));
@@ -281,6 +289,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     pool.noteActivity();
     pool.wheel.remove(this);
     this.#assembler.release();
+    this.#retire();
     const before = this.state;
     this.state = ConnectionState.CLOSED;
     this.#out = null;

@@ -104,11 +104,25 @@ export class ConnectionGroup {
   /** TCP never came up: nothing was sent, so all that wait may go elsewhere. */
   onConnectFailed(connection: NameNodeConnection, why: string): void {
     this.#forget(connection);
-    this.namenode.openingEnded();
     if (connection.lone) this.#failQueue(this.suspects, why);
-    if (!connection.lone) this.#opening--;
-    // As long as another connection is open or opening they wait for that one.
-    if (this.#open.length === 0 && this.#opening === 0) this.#failQueue(this.waiting, why);
+    else this.#opening--;
+    this.#failWaiting(why);
+    const { clock, settings } = this.pool;
+    if (this.namenode.isAlive(clock.nowMs, settings.connectTimeoutMs)) this.namenode.openingEnded();
+    else this.namenode.openingFailed(why);
+  }
+
+  /** It stood in the queue for opening, and the NameNode cannot be reached. */
+  openRefused(why: string): void {
+    this.#openPending = false;
+    if (this.#lone.length === 0) this.#failQueue(this.suspects, why);
+    this.#failWaiting(why);
+  }
+
+  /** Ends the calls that were taken before `beforeMs` and still wait. */
+  expire(beforeMs: number): void {
+    this.#expireQueue(this.waiting, beforeMs);
+    this.#expireQueue(this.suspects, beforeMs);
   }
 
   /** An open connection is gone. `explained`: no call in flight on it can be the reason. */
@@ -223,6 +237,24 @@ export class ConnectionGroup {
     const among = connection.lone ? this.#lone : this.#open;
     const at = among.indexOf(connection);
     if (at >= 0) among.splice(at, 1);
+  }
+
+  /** As long as another connection is open or opening they wait for that one. */
+  #failWaiting(why: string): void {
+    if (this.#open.length === 0 && this.#opening === 0) this.#failQueue(this.waiting, why);
+  }
+
+  #expireQueue(queue: CallQueue, beforeMs: number): void {
+    // In the order of queueing, which is not that of taking: each is looked at once, and goes to the end when it stays.
+    for (let left = queue.length; left > 0; left--) {
+      const call = queue.shift();
+      if (call === null) return;
+      if (call.startedMs >= beforeMs) queue.push(call);
+      else {
+        call.place = Place.RESOLVING;
+        this.pool.owner.attempts.onExpired(call);
+      }
+    }
   }
 
   #failQueue(queue: CallQueue, why: string): void {

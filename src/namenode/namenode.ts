@@ -17,6 +17,8 @@ export class NameNode {
   readonly port: number;
   /** All connections of all users, opening ones included. */
   readonly connections = new Set<NameNodeConnection>();
+  /** Those of them that are open and not about to close. */
+  openConnections = 0;
   /** Time of the last byte from it, and since when calls have been waiting on it without a break (0: none). */
   lastByteMs = 0;
   busySinceMs = 0;
@@ -62,6 +64,11 @@ export class NameNode {
     return nowMs < this.#shunUntilMs;
   }
 
+  /** It serves some connection and was heard of within `withinMs`: that one connection cannot be opened says nothing about the others. */
+  isAlive(nowMs: number, withinMs: number): boolean {
+    return this.openConnections > 0 && nowMs - this.lastByteMs <= withinMs;
+  }
+
   /** True: the group may open a connection now. False: it is called back (`group.openQueued`) when its turn has come. */
   mayOpen(group: ConnectionGroup): boolean {
     if (this.#opening < MAX_OPENING) {
@@ -81,5 +88,12 @@ export class NameNode {
       if (next === undefined) return;
       next.openQueued();
     }
+  }
+
+  /** As `openingEnded`, when the NameNode cannot be reached: the groups that wait for their turn would fare no better, one after the other. */
+  openingFailed(why: string): void {
+    const queued = this.#openQueue.splice(0);
+    this.openingEnded();
+    for (let i = 0; i < queued.length; i++) (queued[i] as ConnectionGroup).openRefused(why);
   }
 }

@@ -40,6 +40,8 @@ export interface AttemptOwner {
   mayLeaveQueue(call: Call): boolean;
   /** The call was never sent. */
   onConnectFailed(call: Call, why: string): void;
+  /** The call has waited for a connection until its budget was spent. */
+  onExpired(call: Call): void;
   /** The call may have been executed. */
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
   onRefused(call: Call, className: string, message: string): void;
@@ -97,6 +99,11 @@ export class NameNodePool {
     );
   }
 
+  /** Users with clients or connections. */
+  get users(): number {
+    return this.#users.size;
+  }
+
   userOf(user: string): User {
     let found = this.#users.get(user);
     if (found === undefined) {
@@ -104,6 +111,12 @@ export class NameNodePool {
       this.#users.set(user, found);
     }
     return found;
+  }
+
+  /** A client of this user is gone. */
+  leave(user: User): void {
+    user.clients--;
+    this.#forgetUnused(user);
   }
 
   groupOf(user: User, namenode: NameNode, protocol: number): ConnectionGroup {
@@ -168,7 +181,7 @@ export class NameNodePool {
     }
   }
 
-  /** Each second while there are connections: idle ones close, due pings go out together, silent NameNodes are probed. */
+  /** Each second while there are connections: idle ones close, due pings go out together, silent NameNodes are probed, calls that have waited too long end. */
   onSweep(): void {
     const now = this.clock.nowMs;
     let connections = 0;
@@ -185,10 +198,8 @@ export class NameNodePool {
     }
     for (const group of this.#groups) {
       group.closeIdle(now - this.settings.namenodeIdleMs);
+      group.expire(now - this.settings.callBudgetMs);
       if (group.idle && group.waiting.length === 0 && group.suspects.length === 0) this.#forgetGroup(group);
-    }
-    for (const [name, user] of this.#users) {
-      if (user.clients === 0 && user.open === 0) this.#users.delete(name);
     }
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
   }
@@ -254,5 +265,11 @@ export class NameNodePool {
     if (at < 0) return;
     group.user.groups[at] = null;
     group.user.open--;
+    this.#forgetUnused(group.user);
+  }
+
+  #forgetUnused(user: User): void {
+    // A call that came before its client went may open a group for a user that is forgotten already, or has come again.
+    if (user.clients === 0 && user.open === 0 && this.#users.get(user.user) === user) this.#users.delete(user.user);
   }
 }

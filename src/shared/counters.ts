@@ -20,6 +20,8 @@ export const COUNTERS = [
   'callsUnsupported',
   'callsLocal',
   'callsExpired',
+  /** Ended by an error in the router's own code. */
+  'callsBroken',
   'namenodeConnectionsOpened',
   'namenodeConnectionsLost',
   'namenodeConnectFailures',

@@ -50,7 +50,10 @@ export interface Settings {
 
   // --- process
   readonly drainMs: number;
-  /** Budget for partial frames, queued and retained requests, and outboxes of the whole process. */
+  /**
+   * Budget of the whole process for partial frames, queued and retained requests, and outboxes. Not in it: the rings, and what is on its way
+   * beside one, at most 64 MiB or one record for each direction of each pair of acceptor and worker (handoff/beside.ts).
+   */
   readonly memoryBytes: number;
   readonly logLevel: string;
 }

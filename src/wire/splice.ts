@@ -46,6 +46,7 @@ export class RequestSplice {
   path2: Buffer | null = null;
   path2From = 0;
   path2To = 0;
+  /** The state id, in two halves, for a NameNode that is to have caught up with it: of observer reads, which nothing here makes yet. */
   stateIdPresent = false;
   stateIdHigh = 0;
   stateIdLow = 0;
@@ -85,24 +86,17 @@ export function spliceRequest(
   const headerStart = start + fields.headerStart;
   const headerEnd = start + fields.headerEnd;
   const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
-  const retryBits = zigzag32(splice.tag);
   const { prefix } = splice;
-  const contextBytes =
-    prefix === null
-      ? splice.contextEnd - splice.contextStart
-      : plainContextBytes(prefix, frame, start + fields.clientIdStart, start + fields.clientIdEnd, splice.callId);
-  const embeddedBytes = 1 + varint32Size(contextBytes) + contextBytes;
-
-  let headerBytes = appendable ? headerEnd - headerStart : measureKept(frame, headerStart, headerEnd);
-  headerBytes += 1 + varint32Size(retryBits) + 1 + varint32Size(embeddedBytes) + embeddedBytes;
-  if (splice.stateIdPresent) headerBytes += 1 + varint64Size(splice.stateIdHigh, splice.stateIdLow);
+  const contextBytes = contextBytesOf(frame, start, fields, splice);
+  const embeddedBytes = embeddedBytesOf(contextBytes);
+  const headerBytes = headerBytesOf(frame, start, fields, splice, embeddedBytes);
 
   let next = writeVarint32(out, at + 4, headerBytes);
   next = appendable
     ? copyBytes(out, next, frame, headerStart, headerEnd)
     : copyKept(out, next, frame, headerStart, headerEnd);
   out[next++] = 0x28;
-  next = writeVarint32(out, next, retryBits);
+  next = writeVarint32(out, next, zigzag32(splice.tag));
   out[next++] = 0x3a;
   next = writeVarint32(out, next, embeddedBytes);
   out[next++] = 0x0a;
@@ -117,13 +111,73 @@ export function spliceRequest(
   }
 
   const bodyEnd = Math.min(start + fields.bodyEnd, end);
-  const changed =
-    (splice.path !== null && fields.pathStart !== 0) || (splice.path2 !== null && fields.path2Start !== 0);
-  next = changed
+  next = changesBody(fields, splice)
     ? spliceBody(out, next, frame, start, fields, splice)
     : copyBytes(out, next, frame, headerEnd, bodyEnd);
   writeInt32(out, at, next - at - 4);
   return next;
+}
+
+/** Length of the frame that `spliceRequest` writes, without its length prefix: what the NameNode compares with its limit. */
+export function splicedBytes(
+  frame: Buffer,
+  start: number,
+  end: number,
+  fields: CallFields,
+  splice: RequestSplice,
+): number {
+  const embeddedBytes = embeddedBytesOf(contextBytesOf(frame, start, fields, splice));
+  const headerBytes = headerBytesOf(frame, start, fields, splice, embeddedBytes);
+  const restStart = start + fields.headerEnd;
+  const restBytes = Math.min(start + fields.bodyEnd, end) - restStart;
+  const head = varint32Size(headerBytes) + headerBytes;
+  if (!changesBody(fields, splice)) return head + restBytes;
+  const bodyBytes = fields.bodyEnd - fields.bodyStart;
+  return head + restBytes + growth(bodyBytes, changedBodyBytes(fields, splice));
+}
+
+function contextBytesOf(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): number {
+  const { prefix } = splice;
+  return prefix === null
+    ? splice.contextEnd - splice.contextStart
+    : plainContextBytes(prefix, frame, start + fields.clientIdStart, start + fields.clientIdEnd, splice.callId);
+}
+
+/** RPCCallerContextProto with a context of so many bytes. */
+function embeddedBytesOf(contextBytes: number): number {
+  return 1 + varint32Size(contextBytes) + contextBytes;
+}
+
+/** What of the client's header stays, and what is appended to it. */
+function headerBytesOf(
+  frame: Buffer,
+  start: number,
+  fields: CallFields,
+  splice: RequestSplice,
+  embeddedBytes: number,
+): number {
+  const headerStart = start + fields.headerStart;
+  const headerEnd = start + fields.headerEnd;
+  const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
+  let bytes = appendable ? headerEnd - headerStart : measureKept(frame, headerStart, headerEnd);
+  bytes += 1 + varint32Size(zigzag32(splice.tag)) + 1 + varint32Size(embeddedBytes) + embeddedBytes;
+  if (splice.stateIdPresent) bytes += 1 + varint64Size(splice.stateIdHigh, splice.stateIdLow);
+  return bytes;
+}
+
+function changesBody(fields: CallFields, splice: RequestSplice): boolean {
+  return (splice.path !== null && fields.pathStart !== 0) || (splice.path2 !== null && fields.path2Start !== 0);
+}
+
+/** The request message with one or both paths replaced. */
+function changedBodyBytes(fields: CallFields, splice: RequestSplice): number {
+  const { pathStart, pathEnd, path2Start, path2End } = fields;
+  let bytes = fields.bodyEnd - fields.bodyStart;
+  if (splice.path !== null && pathStart !== 0) bytes += growth(pathEnd - pathStart, splice.pathTo - splice.pathFrom);
+  if (splice.path2 !== null && path2Start !== 0) {
+    bytes += growth(path2End - path2Start, splice.path2To - splice.path2From);
+  }
+  return bytes;
 }
 
 /** RequestHeaderProto and request message with one or both paths replaced. */
@@ -139,12 +193,9 @@ function spliceBody(
   const first = splice.path !== null && pathStart !== 0;
   const second = splice.path2 !== null && path2Start !== 0;
   const bodyBytes = bodyEnd - bodyStart;
-  let newBytes = bodyBytes;
-  if (first) newBytes += growth(pathEnd - pathStart, splice.pathTo - splice.pathFrom);
-  if (second) newBytes += growth(path2End - path2Start, splice.path2To - splice.path2From);
 
   let next = copyBytes(out, at, frame, start + fields.headerEnd, start + bodyStart - varint32Size(bodyBytes));
-  next = writeVarint32(out, next, newBytes);
+  next = writeVarint32(out, next, changedBodyBytes(fields, splice));
   let from = start + bodyStart;
   // The fields may stand in either order.
   const swapped = second && path2Start < pathStart;

@@ -75,7 +75,7 @@ describe('limits', () => {
       keys: { 'ipc.maximum.data.length': '1000' },
     });
     using honest = await RawClient.connect(router, { user: 'alice' });
-    await honest.result({ ...CALL, request: { src: `/a/${'x'.repeat(850)}` } });
+    await honest.result({ ...CALL, request: { src: `/a/${'x'.repeat(780)}` } });
     const many = await Promise.all(Array.from({ length: 20 }, () => ByteClient.connect(router)));
     for (const client of many) client.send(PREAMBLE, contextFrame({ user: 'bob' }), prefixOf(1001));
     for (const client of many) expect((await client.whole()).length).toBe(0);
@@ -83,6 +83,25 @@ describe('limits', () => {
     await waitUntil(() => router.notes.at(-1)?.endsWith(' more of the like'), 'the rest is summed up');
     expect(router.notes.length).toBeLessThan(many.length);
     await honest.result(CALL);
+  });
+
+  it('what cannot be read is a refused call on an open connection, else a refused handshake', async () => {
+    await using namenode = await EchoNameNode.start();
+    await using router = await InlineRouter.start({ nameservices: { ns0: namenode.port }, mounts: ['/a=ns0:/a'] });
+    const refused = (): number[] => [router.count('callsRefused'), router.count('handshakesRefused')];
+    using open = await ByteClient.connect(router);
+    open.send(PREAMBLE, contextFrame({ user: 'bob' }), prefixOf(0));
+    await open.whole();
+    expect(refused()).toEqual([1, 0]);
+    using opening = await ByteClient.connect(router);
+    opening.send(PREAMBLE, prefixOf(0));
+    await opening.whole();
+    expect(refused()).toEqual([1, 1]);
+    // A call that ends its connection is one, not two.
+    using fatal = await ByteClient.connect(router);
+    fatal.send(PREAMBLE, contextFrame({ user: 'bob' }), callFrame({ header: { rpcOp: 'RPC_CLOSE_CONNECTION' } }));
+    await fatal.whole();
+    expect(refused()).toEqual([2, 1]);
   });
 
   it('idle connections are closed a few at a time, from a threshold up, never one with a call', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_NAME_BYTES } from '../../src/client/connection.ts';
 import { encodeDelimited, messageType } from '../../src/wire/messages.ts';
 import {
   ByteClient,
@@ -214,6 +215,35 @@ describe('context and calls', () => {
         errorMsg: 'The connection context names no user: SIMPLE authentication needs an effective user',
       });
     }
+  });
+
+  it.each([
+    ['The effective user', (name: string) => ({ user: name })],
+    ['The real user', (name: string) => ({ user: 'alice', realUser: name })],
+    ['The protocol', (name: string) => ({ user: 'alice', protocol: name })],
+  ])('a context whose names are too long is refused: %s', async (what, contextOf) => {
+    // Two bytes a letter: it is bytes that count.
+    const long = contextFrame(contextOf(`${'é'.repeat(MAX_NAME_BYTES / 2)}x`));
+    const answer = fatalOf(await lastWords(PREAMBLE, long, callFrame()));
+    expect(answer).toEqual({
+      callId: -3,
+      retryCount: -1,
+      exceptionClassName: 'org.apache.hadoop.security.AccessControlException',
+      errorDetail: 'FATAL_UNAUTHORIZED',
+      errorMsg: `${what} of the connection context is too long: a name may have 4096 bytes`,
+    });
+    using client = await ByteClient.connect(router);
+    client.send(PREAMBLE, contextFrame({ user: 'x'.repeat(MAX_NAME_BYTES) }), callFrame({ callId: 7 }));
+    expect(readReply(await client.nextFrame()).header).toMatchObject({ callId: 7, status: 'SUCCESS' });
+  });
+
+  it('a context that is longer than its names can be is not read', async () => {
+    using client = await ByteClient.connect(router);
+    client.send(PREAMBLE, contextFrame({ user: 'x'.repeat(1024 * 1024) }));
+    expect(fatalOf(await client.whole())).toMatchObject({
+      errorDetail: 'FATAL_UNAUTHORIZED',
+      errorMsg: expect.stringMatching(/^The connection context of 1048\d+ bytes is too long/),
+    });
   });
 
   it('a context that cannot be read is refused', async () => {

@@ -209,6 +209,19 @@ describe('an acceptor that dies', () => {
     for (const client of before) client[Symbol.dispose]();
   });
 
+  it('has no clients before it has a worker', async () => {
+    await start({ workers: 1 });
+    // Each death of the worker makes the pause before the next one longer: in the end it is that of the acceptor four times.
+    for (let death = 0; death < 2; death++) {
+      await kill(death === 0 ? 1 : threads.length - 1);
+      await untilServed();
+    }
+    await Promise.all([kill(threads.length - 1), kill(0)]);
+    await untilServed();
+    expect(log.filter((line) => line.includes('a thread has died'))).toHaveLength(4);
+    expect(log.join('')).not.toContain('TypeError');
+  });
+
   it('tries again until it gets the port back', async () => {
     await start({});
     const holder = createServer();
@@ -221,6 +234,16 @@ describe('an acceptor that dies', () => {
     holder.close();
     await untilServed();
   });
+});
+
+it('another router does not get in beside one whose acceptors share the port', async () => {
+  await start({ acceptors: 2 });
+  for (const acceptors of [2, 1]) {
+    const silent = pino({ level: 'silent' });
+    const second = startFromOptions({ configDir, rpc: router.rpc, mounts: ['/a=ns0:/a'], acceptors, log: silent });
+    await expect(second).rejects.toThrow(/cannot listen on .*EADDRINUSE.*choose another port/);
+  }
+  await untilServed();
 });
 
 describe('an inline thread that dies', () => {

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeafListener } from '../support/deaf-listener.ts';
-import type { RawClient, RawReply } from '../support/raw-client.ts';
+import { InlineRouter } from '../support/inline-router.ts';
+import { RawClient, type RawReply } from '../support/raw-client.ts';
 import { ScriptedCluster } from '../support/scripted-cluster.ts';
 import {
   answerPlainly,
   type HaState,
   OBSERVER_RETRY,
   RETRIABLE,
-  type ScriptedNameNode,
+  ScriptedNameNode,
   STANDBY,
 } from '../support/scripted-namenode.ts';
 
@@ -173,6 +174,66 @@ describe('the next NameNode is asked, and remembered as the active one,', () => 
   });
 });
 
+describe('a NameNode that takes no connections', () => {
+  const USERS = 40;
+
+  it('keeps the calls of many users no longer than those of one', async () => {
+    await using second = await ScriptedNameNode.start('second', 'active');
+    const first = await ScriptedNameNode.start('first', 'active');
+    await first.stop();
+    await using _deaf = await DeafListener.listen(first.port);
+    await using router = await InlineRouter.start({
+      nameservices: { ns0: [first.port, second.port] },
+      mounts: ['/ns0=ns0:/ns0'],
+      settings: { connectTimeoutMs: CONNECT_TIMEOUT_MS },
+    });
+    router.block.setActive(0, 0);
+    const clients = await Promise.all(
+      Array.from({ length: USERS }, (_, i) => RawClient.connect(router, { user: `user${i}` })),
+    );
+    const from = performance.now();
+    for (const reply of clients.map((each) => ask('ns0', each))) await succeeds(reply);
+    expect(performance.now() - from).toBeLessThan(CONNECT_TIMEOUT_MS + LATE_MS);
+    expect(second.calls).toHaveLength(USERS);
+    for (const each of clients) each[Symbol.dispose]();
+  });
+
+  it('keeps no call beyond its budget', async () => {
+    const first = await ScriptedNameNode.start('first', 'active');
+    await first.stop();
+    await using _deaf = await DeafListener.listen(first.port);
+    await using router = await InlineRouter.start({
+      nameservices: { ns0: first.port },
+      mounts: ['/ns0=ns0:/ns0'],
+      settings: { connectTimeoutMs: 60_000, callBudgetMs: 500 },
+    });
+    using waiting = await RawClient.connect(router, { user: 'alice' });
+    const { exception, message } = await ask('ns0', waiting);
+    expect(exception).toBe(STANDBY);
+    expect(message).toMatch(/within 500 ms; last trouble: 127\.0\.0\.1:\d+: no connection to it became free$/);
+    expect(router.count('callsExpired')).toBe(1);
+  });
+
+  it('nor one that waits for its turn to be sent alone', async () => {
+    const ALONE = 8;
+    await using silent = await ScriptedNameNode.start('silent', 'active');
+    silent.handler = () => {};
+    await using router = await InlineRouter.start({
+      nameservices: { ns0: silent.port },
+      mounts: ['/ns0=ns0:/ns0'],
+      settings: { callBudgetMs: 1500 },
+    });
+    using waiting = await RawClient.connect(router, { user: 'alice' });
+    for (let i = 0; i <= ALONE; i++) waiting.send({ method: 'getFileInfo', request: { src: `/ns0/${i}` } });
+    await silent.until(() => silent.calls.length === ALONE + 1, 'all are in flight');
+    silent.resetAll();
+    await silent.until(() => silent.calls.length === 2 * ALONE + 1, 'all but one are in flight alone');
+    const { exception, message } = await waiting.receive();
+    expect([exception, message.includes('no connection to it became free')]).toEqual([STANDBY, true]);
+    expect(router.count('callsExpired')).toBe(1);
+  });
+});
+
 it('a NameNode that cannot be reached is tried again when it listens again', async () => {
   const [first] = pair('restarted');
   await succeeds(ask('restarted'));
@@ -191,6 +252,17 @@ it('a RetriableException for another reason is the answer of the active NameNode
   const reply = await change('retriable');
   expect([reply.exception, reply.message]).toEqual([RETRIABLE, 'Cannot delete. Name node is in safe mode.']);
   expect([first.calls.length, second.calls.length]).toEqual([1, 0]);
+});
+
+it('an error of the application is the answer while no NameNode is known as active', async () => {
+  await using namenode = await ScriptedNameNode.start('first', 'active');
+  namenode.handler = (call) => call.fail('java.io.FileNotFoundException', 'File does not exist: /ns0/file');
+  await using router = await InlineRouter.start({ nameservices: { ns0: namenode.port }, mounts: ['/ns0=ns0:/ns0'] });
+  expect(router.block.activeOf(0)).toBe(-1);
+  using asking = await RawClient.connect(router, { user: 'alice' });
+  const reply = await ask('ns0', asking);
+  expect([reply.exception, reply.message]).toEqual(['java.io.FileNotFoundException', 'File does not exist: /ns0/file']);
+  expect(namenode.calls).toHaveLength(1);
 });
 
 it('calls wait while all are standby, and are answered once one is active', async () => {

@@ -260,6 +260,21 @@ describe('answers', () => {
     namenode.handler = (call) => call.succeed({ targetPath: '/elsewhere' });
     expect(await at('getLinkTarget', { path: '/moved/link' }, 'targetPath')).toBe('/elsewhere');
   });
+
+  it.each([
+    // The mount is /moved=ns0:/target/dir.
+    ['an encryption zone below the mount', '/target/dir/zone', '/moved/zone'],
+    ['the target of the mount', '/target/dir', '/moved'],
+    ['above the target', '/target', '/moved'],
+    ['the root of the NameNode', '/', '/moved'],
+  ])('to getEnclosingRoot name the client’s path, never above the mount point: %s', async (_what, named, expected) => {
+    namenode.handler = (call) => call.succeed({ enclosingRootPath: named });
+    const request = { filename: '/moved/zone/file' };
+    const reply = await client.call({ method: 'getEnclosingRoot', request });
+    expect([reply.status, reply.message]).toEqual(['SUCCESS', '']);
+    expect(namenode.calls[0]?.request).toEqual({ filename: '/target/dir/zone/file' });
+    expect(decodeResponse('getEnclosingRoot', reply.body)['enclosingRootPath']).toBe(expected);
+  });
 });
 
 describe('renewLease', () => {

@@ -5,7 +5,7 @@ import { CallScan, SCAN_OK, scanBody, scanHeader, scanRequestHeader } from '../.
 import { ContextPrefix, callerContextBound, writeCallerContext } from '../../src/wire/context.ts';
 import { decodePlain, encode, messageType, type Plain } from '../../src/wire/messages.ts';
 import { translateBack, translateBackBound } from '../../src/wire/path-bytes.ts';
-import { RequestSplice, spliceBound, spliceRequest } from '../../src/wire/splice.ts';
+import { RequestSplice, spliceBound, splicedBytes, spliceRequest } from '../../src/wire/splice.ts';
 import { callFrame, splitFrame } from '../wire/vectors.ts';
 import { FUZZ } from './wire-messages.ts';
 
@@ -93,6 +93,7 @@ it('a spliced call decodes to the original with exactly what was to change', () 
       const end = spliceRequest(out, 0, frame, start, frame.length, scan, splice);
       expect(end).toBeLessThanOrEqual(bound);
       expect(out.readInt32BE(0)).toBe(end - 4);
+      expect(splicedBytes(frame, start, frame.length, scan, splice)).toBe(end - 4);
       const parts = splitFrame(out.subarray(4, end));
       expect(parts.length).toBe(3);
       const { signature } = header.callerContext ?? {};

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CallReader, ReadCall } from '../../src/client/read-call.ts';
+import { SCAN_OK, scanHeader } from '../../src/wire/call-scan.ts';
 import { callFrame, contextFrame, PREAMBLE, prefixOf } from '../support/client-bytes.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
 import { measureUsed } from '../support/heap.ts';
@@ -126,6 +128,29 @@ describe('calls', () => {
     const after = await measureUsed();
     expect(after.buffers - before.buffers).toBeLessThan(4 * MIB);
     expect(after.heap - before.heap).toBeLessThan(4 * MIB);
+  });
+
+  it('of many MiB are not kept by the reader until the next one comes', async () => {
+    const reader = new CallReader();
+    const read = (): WeakRef<ArrayBufferLike> => {
+      const frame = callFrame({ path: `/a/${'x'.repeat(MIB)}` }).subarray(4);
+      // The second time its method header is known.
+      for (let time = 0; time < 2; time++) {
+        expect(scanHeader(frame, 0, frame.length, reader.scan)).toBe(SCAN_OK);
+        expect(reader.readCall(frame, 0, frame.length, SCAN_OK, '')).toBe(ReadCall.CALL);
+      }
+      return new WeakRef(frame.buffer);
+    };
+    const memory = read();
+    reader.release();
+    await measureUsed();
+    expect(memory.deref()).toBe(undefined);
+    expect(reader.scan.pathEnd).toBeGreaterThan(MIB);
+
+    // A connection has its reader let go of each.
+    using client = await RawClient.connect(router, { user: 'alice' });
+    await client.result({ method: 'getFileInfo', request: { src: `/a/${'x'.repeat(MIB)}` } });
+    expect(router.acceptor.reader.frame.length).toBe(0);
   });
 
   it('that never become whole give it back when their connection ends', async () => {

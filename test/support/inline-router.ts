@@ -105,6 +105,12 @@ export class InlineRouter implements AsyncDisposable {
     return new InlineRouter(port, all, acceptor, engine, block, counters, notes, drained.promise);
   }
 
+  /** A mount table in place of the one before, as the control plane swaps them: between two events. */
+  swapMounts(mounts: InlineRouterOptions['mounts']): void {
+    const { resolver, topology, settings } = this.engine;
+    resolver.snapshot = snapshotOf(mounts, topology, settings, resolver.epoch + 1);
+  }
+
   /** Sum of one counter. */
   count(counter: keyof ReturnType<typeof readCounters>): number {
     return readCounters(this.#counters)[counter];
@@ -118,16 +124,17 @@ export class InlineRouter implements AsyncDisposable {
   }
 }
 
-/** The mount table of strings and records, epoch 1. */
+/** The mount table of strings and records. */
 export function snapshotOf(
   mounts: InlineRouterOptions['mounts'],
   { nameservices }: Topology,
   { routerUser, superGroup }: Settings,
+  epoch = 1,
 ): MountSnapshot {
   const records = mounts.map((mount) => (typeof mount === 'string' ? recordOf(mount) : mount));
   const entries = parseMounts(JSON.stringify(records), 'mounts', { routerUser, superGroup, nowMs: 1_700_000_000_000 });
   const names = nameservices.map(({ id }) => id);
-  return MountSnapshot.from(buildSnapshot(entries, names, 1, null));
+  return MountSnapshot.from(buildSnapshot(entries, names, epoch, null));
 }
 
 function recordOf(spec: string): MountRecord {

@@ -120,6 +120,11 @@ export class NameNodeCall {
     this.#reply('SUCCESS', {}, changes, encodeDelimited(messageType(this.#responseType), message));
   }
 
+  /** A success whose delimited response message is these bytes, whatever they are. */
+  succeedWith(body: Buffer): void {
+    this.#reply('SUCCESS', {}, {}, body);
+  }
+
   /** As handlers answer with an exception: ERROR, the connection stays. */
   fail(className: string, message: string, detail = 'ERROR_APPLICATION', changes: ReplyChanges = {}): void {
     this.#reply('ERROR', { exceptionClassName: className, errorMsg: message, errorDetail: detail }, changes);

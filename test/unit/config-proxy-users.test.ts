@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
 import { Configuration } from '../../src/config/configuration.ts';
-import { Groups, readGroupOptions } from '../../src/config/groups.ts';
+import { Groups, MAX_LOOK_UPS, MAX_WAITING_LOOK_UPS, readGroupOptions } from '../../src/config/groups.ts';
 import { mayImpersonate, needsGroups, readProxyUsers, resolveHostNames } from '../../src/config/proxy-users.ts';
 
 function configure(settings: Readonly<Record<string, string>>): Configuration {
@@ -157,6 +157,36 @@ describe('groups', () => {
     groups.clear();
     await groups.groupsOf('a');
     expect(asked.slice(6)).toEqual(['a']);
+  });
+
+  it('asks for a few users at a time, makes so many others wait and refuses the rest', async () => {
+    const asked = new Map<string, (groups: string[]) => void>();
+    const lookUp = (user: string): Promise<string[]> => new Promise((resolve) => asked.set(user, resolve));
+    const groups = new Groups({ overrides: new Map(), cacheMs: 1e9, negativeCacheMs: 1e9, lookUp });
+    const accepted = MAX_LOOK_UPS + MAX_WAITING_LOOK_UPS;
+    const answers = Array.from({ length: accepted }, (_, user) => groups.groupsOf(`u${user}`));
+    expect(asked.size).toBe(MAX_LOOK_UPS);
+    await expect(groups.groupsOf('late')).rejects.toThrow(/the groups of user late cannot be looked up now.*try again/);
+    // One of those that are asked, not another.
+    const shared = groups.groupsOf('u0');
+    for (let user = 0; user < accepted; user++) {
+      asked.get(`u${user}`)?.([`g${user}`]);
+      expect(await answers[user]).toEqual([`g${user}`]);
+      expect(asked.size).toBe(Math.min(accepted, MAX_LOOK_UPS + user + 1));
+    }
+    expect(await shared).toEqual(['g0']);
+    // All places are free again.
+    for (let user = 0; user < MAX_LOOK_UPS; user++) void groups.groupsOf(`again${user}`);
+    expect(asked.size).toBe(accepted + MAX_LOOK_UPS);
+  });
+
+  it('gives the place of a look-up that fails on as well', async () => {
+    let failing = 0;
+    const lookUp = (): Promise<string[]> => Promise.reject(new Error(`failure ${++failing}`));
+    const groups = new Groups({ overrides: new Map(), cacheMs: 1, negativeCacheMs: 1, lookUp });
+    const all = Array.from({ length: 3 * MAX_LOOK_UPS }, (_, user) => groups.groupsOf(`u${user}`));
+    expect((await Promise.allSettled(all)).every(({ status }) => status === 'rejected')).toBe(true);
+    expect(failing).toBe(3 * MAX_LOOK_UPS);
   });
 
   it('remembers a bounded number of users', async () => {

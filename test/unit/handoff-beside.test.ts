@@ -59,6 +59,17 @@ describe('rule 4: records above an eighth of the ring pass beside it', () => {
     expect(frame.length).toBe(HUGE_BYTES);
   });
 
+  it('lets 64 MiB of a direction be on their way, no more', async () => {
+    const part = Buffer.alloc(32 * 1024 * 1024);
+    expect(sendCall(workerLink, 1, 0, part)).toBe(true);
+    expect(sendCall(workerLink, 1, 1, part)).toBe(true);
+    expect(sendCall(workerLink, 1, 2, FRAME.subarray(0, 1))).toBe(true);
+    expect(sendCall(workerLink, 1, 3, Buffer.alloc(1000))).toBe(false);
+    workerLink.flush();
+    await acceptor.until(() => acceptor.spaces === 1, 'space');
+    expect(sendCall(workerLink, 1, 3, Buffer.alloc(1000))).toBe(true);
+  });
+
   it('changes over exactly at an eighth of the ring', async () => {
     const eighth = RING_BYTES / 8;
     for (const length of [eighth - 25, eighth - 24, eighth - 23])

@@ -23,6 +23,13 @@ class Opener {
   openQueued(): void {
     if (this.wants) this.ask();
   }
+
+  /** Why it was told that its turn does not come. */
+  refusal = '';
+
+  openRefused(why: string): void {
+    this.refusal = why;
+  }
 }
 
 function makeOpeners(count: number): { namenode: NameNode; opened: Opener[]; openers: Opener[] } {
@@ -40,6 +47,20 @@ describe('connections that are opening to one NameNode', () => {
       namenode.openingEnded();
     }
     expect(opened).toEqual(openers);
+  });
+
+  it('that cannot be reached free all that wait for their turn at once', () => {
+    const { namenode, opened, openers } = makeOpeners(3 * MAX_OPENING);
+    for (const opener of openers) opener.ask();
+    namenode.openingFailed('unreachable');
+    expect(openers.map(({ refusal }) => refusal)).toEqual([
+      ...Array.from({ length: MAX_OPENING }, () => ''),
+      ...Array.from({ length: 2 * MAX_OPENING }, () => 'unreachable'),
+    ]);
+    expect(opened).toHaveLength(MAX_OPENING);
+    // The turn of the one that failed is free, and nobody is asked twice.
+    expect((openers.at(-1) as Opener).ask()).toBe(true);
+    expect((openers.at(-1) as Opener).ask()).toBe(false);
   });
 
   it('leave their turn to the next when they are not needed any more', () => {

@@ -4,7 +4,7 @@ import { Call } from '../../src/call/call.ts';
 import { Client } from '../../src/call/client.ts';
 import type { Method } from '../../src/call/method.ts';
 import { METHODS, methodIndex } from '../../src/call/methods.ts';
-import { REFUSED, Resolver } from '../../src/call/resolve.ts';
+import { BY_INODE, REFUSED, Resolver } from '../../src/call/resolve.ts';
 import type { AcceptorLink } from '../../src/handoff/link.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
@@ -60,6 +60,29 @@ describe('a path', () => {
     expect(resolver.prefixBytes).toBe(1);
     expect(resolve(resolver, '//r/')).toBe('ns0:/');
     expect(resolver.prefixBytes).toBe(1);
+  });
+
+  it('that is an inode number names no nameservice where there are several, also under a mount of the root', () => {
+    const byInode = (resolver: Resolver, path: string, method?: string): number => {
+      const bytes = Buffer.from(path);
+      return resolver.resolve(callOf(method), bytes, 0, bytes.length, false);
+    };
+    const path = '/.reserved/.inodes/16386';
+    for (const mounts of [
+      { '/data': 'ns1:/data', '/x': 'ns0:/x' },
+      { '/': 'ns0:/', '/data': 'ns1:/data' },
+    ]) {
+      expect(byInode(resolverOf(mounts), path)).toBe(BY_INODE);
+      expect(byInode(resolverOf(mounts), `${path}/below`)).toBe(BY_INODE);
+      expect(byInode(resolverOf(mounts, 0), `/${path}`)).toBe(BY_INODE);
+    }
+    expect(byInode(resolverOf({ '/': 'ns1:/' }), path)).toBe(1);
+    expect(byInode(resolverOf({ '/': 'ns0:/', '/data': 'ns1:/' }), '/.reserved/raw')).toBe(0);
+    const locked = resolverOf({});
+    const entries = [mount('/', ['ns0:/'], { readOnly: true }), mount('/data', ['ns1:/data'])];
+    locked.snapshot = MountSnapshot.from(buildSnapshot(entries, NAMES, 1, null));
+    expect(byInode(locked, path, 'setPermission')).toBe(REFUSED);
+    expect(byInode(locked, path)).toBe(BY_INODE);
   });
 
   it('says nothing about the one before it', () => {

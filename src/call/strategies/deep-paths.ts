@@ -1,5 +1,5 @@
 import { decode, encode, messageType } from '../../wire/messages.ts';
-import type { Call } from '../call.ts';
+import type { Call, DeepPath } from '../call.ts';
 import { type Fields, visitDotted } from '../dotted.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
@@ -7,14 +7,17 @@ import type { Method } from '../method.ts';
 import { replaceRequest } from '../rebuild.ts';
 import { refuseLater } from './refused.ts';
 
-/** Paths in lists or embedded messages (concat, cache directives): decoded whole; all of them must lie in one nameservice. */
+/**
+ * Paths in lists or embedded messages (concat, cache directives): decoded whole; all of them must lie in one nameservice. The rebuilt
+ * request takes the place of the client's, which is kept: when the mount table changes before it is sent, it is resolved from that anew.
+ */
 export function answerByDeepPaths(engine: Engine, call: Call): void {
   const method = call.method as Method;
   const type = messageType(method.request);
   const { resolver } = engine;
   const found = new Set<number>();
+  const replaced: DeepPath[] = [];
   let refused = false;
-  let replaced = false;
   const resolve = (value: string | Buffer): string | undefined => {
     if (refused) return undefined;
     const path = Buffer.from(value);
@@ -24,9 +27,10 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
       return undefined;
     }
     found.add(nameservice);
-    if (resolver.path === null) return undefined;
-    replaced = true;
-    return resolver.path.toString();
+    const target = resolver.path;
+    if (target === null) return undefined;
+    replaced.push({ target, prefixBytes: resolver.prefixBytes, mounted: path });
+    return target.toString();
   };
   let body: Buffer;
   try {
@@ -34,7 +38,7 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
     if (method.pathField > 0)
       visitDotted(message as unknown as Fields, (type.fieldsById[method.pathField] as { name: string }).name, resolve);
     for (const dotted of method.deepPaths) visitDotted(message as unknown as Fields, dotted, resolve);
-    body = replaced ? encode(type, message) : Buffer.alloc(0);
+    body = replaced.length > 0 ? encode(type, message) : Buffer.alloc(0);
   } catch (error) {
     engine.fail(call, Failure.MALFORMED, error instanceof Error ? error.message : String(error));
     return;
@@ -56,6 +60,10 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
     );
     return;
   }
-  if (replaced) replaceRequest(call, body);
+  call.byPath = true;
+  if (replaced.length > 0) {
+    replaceRequest(call, body);
+    call.deepPaths = replaced;
+  }
   engine.forward(call, only);
 }

@@ -4,7 +4,8 @@ import { encode, messageType } from '../../wire/messages.ts';
 import { Status } from '../../wire/reply-head.ts';
 import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { textOf } from '../../wire/text.ts';
-import { type Call, type Composer, Place } from '../call.ts';
+import { type Call, type Composer, leave, Place } from '../call.ts';
+import { Deadline } from '../deadline.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
@@ -21,15 +22,10 @@ export function answerInodePath(engine: Engine, call: Call, nameservices: readon
   const fields = call.fields;
   const path = textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd);
   const probe = encodeProbe(call, path);
-  const search = new InodeSearch(engine, call, path, nameservices);
-  for (const [part, nameservice] of nameservices.entries()) {
-    const scan = new CallScan();
-    const code = scanProbe(probe, scan);
-    if (code !== SCAN_OK) throw new Error(`the probe for ${path} does not scan: ${code}`);
-    const asked = engine.makePart(call, part, scan, probe, METHODS[GET_FILE_INFO] as Method);
-    asked.composer = search;
-    engine.forward(asked, nameservice);
-  }
+  const scan = new CallScan();
+  const code = scanProbe(probe, scan);
+  if (code !== SCAN_OK) throw new Error(`the probe for ${path} does not scan: ${code}`);
+  new InodeSearch(engine, call, path, nameservices).ask(scan, probe);
 }
 
 /** getFileInfo of the path, with the client's ids: a read, so they meet no retry cache. */
@@ -55,23 +51,38 @@ function scanProbe(frame: Buffer, scan: CallScan): number {
   );
 }
 
+/** Asks every nameservice at once, and waits for them no longer than for what lies behind mount points otherwise. */
 class InodeSearch implements Composer {
+  readonly ofCall = false;
+  over = false;
   readonly #engine: Engine;
   readonly #whole: Call;
   readonly #path: string;
   readonly #nameservices: readonly number[];
   readonly #owners: number[] = [];
-  #left: number;
-  /** A nameservice that could not be asked: it may be the owner. */
+  /** Nameservices without an answer yet. */
+  readonly #open: Set<number>;
+  /** Why a nameservice could not be asked: it may be the owner. */
   #silent = '';
+  readonly #deadline = new Deadline(() => this.#onDeadline());
 
   constructor(engine: Engine, whole: Call, path: string, nameservices: readonly number[]) {
     this.#engine = engine;
     this.#whole = whole;
     this.#path = path;
     this.#nameservices = nameservices;
-    this.#left = nameservices.length;
-    whole.place = Place.COMPOSING;
+    this.#open = new Set(nameservices);
+  }
+
+  ask(scan: CallScan, probe: Buffer): void {
+    const engine = this.#engine;
+    this.#whole.place = Place.COMPOSING;
+    engine.wheel.add(this.#deadline, engine.settings.mountStatusTimeoutMs);
+    for (const [part, nameservice] of this.#nameservices.entries()) {
+      const asked = engine.makePart(this.#whole, part, scan, probe, METHODS[GET_FILE_INFO] as Method);
+      asked.composer = this;
+      engine.forward(asked, nameservice);
+    }
   }
 
   onReply(part: Call, scan: ReplyScan, buffer: Buffer, _start: number, end: number): void {
@@ -83,31 +94,46 @@ class InodeSearch implements Composer {
       // Any other refusal (of permission, say) means that there is something to refuse.
       this.#owners.push(nameservice);
     }
-    this.#settled();
+    this.#settled(nameservice);
   }
 
   onFailure(part: Call, _className: string, message: string): void {
-    this.#silent = `${this.#engine.nameserviceName(this.#nameservices[part.part] as number)} could not be asked: ${message}`;
-    this.#settled();
+    const nameservice = this.#nameservices[part.part] as number;
+    this.#silent = `${this.#engine.nameserviceName(nameservice)} could not be asked: ${message}`;
+    this.#settled(nameservice);
   }
 
-  #settled(): void {
-    if (--this.#left > 0) return;
+  #settled(nameservice: number): void {
+    this.#open.delete(nameservice);
+    if (!this.over && this.#open.size === 0) this.#decide();
+  }
+
+  #onDeadline(): void {
+    const { settings } = this.#engine;
+    const names = [...this.#open].map((each) => this.#engine.nameserviceName(each));
+    this.#silent = `${names.join(', ')} could not be asked: no answer within ${settings.mountStatusTimeoutMs} ms (dfs.federation.router.client.mount-status.time-out)`;
+    this.#decide();
+  }
+
+  #decide(): void {
     const engine = this.#engine;
+    const whole = this.#whole;
     const [owner] = this.#owners;
-    this.#whole.place = Place.RESOLVING;
-    if (this.#silent !== '') {
-      engine.fail(this.#whole, Failure.RETRIABLE, `${this.#path} cannot be resolved: ${this.#silent}`);
-    } else if (owner !== undefined && this.#owners.length > 1) {
+    this.over = true;
+    engine.wheel.remove(this.#deadline);
+    leave(whole, Place.COMPOSING);
+    if (this.#owners.length > 1) {
       const names = this.#owners.map((each) => engine.nameserviceName(each)).sort();
       engine.fail(
-        this.#whole,
+        whole,
         Failure.IO,
         `${this.#path} is a file of several nameservices (${names.join(', ')}); use its path instead of its inode`,
       );
+    } else if (this.#silent !== '') {
+      engine.fail(whole, Failure.IO, `${this.#path} cannot be resolved: ${this.#silent}`);
     } else {
       // Nobody has it: the answer of any nameservice says so.
-      engine.forward(this.#whole, owner ?? (this.#nameservices[0] as number));
+      engine.forward(whole, owner ?? (this.#nameservices[0] as number));
     }
   }
 }

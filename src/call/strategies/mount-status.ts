@@ -1,39 +1,15 @@
-import { canonicalPath } from '../../mount/canonical.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { encode, messageType } from '../../wire/messages.ts';
-import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
-import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
-import { BY_INODE } from '../resolve.ts';
 import { syntheticStatus } from '../synthetic.ts';
-import { answerInodePath } from './inode-path.ts';
+import { answerAtMounts } from './at-mounts.ts';
 
 /** getFileInfo: what a NameNode says of the path; a directory that only mount points make visible has a status of its own. */
 export function answerStatus(engine: Engine, call: Call): void {
-  const { resolver } = engine;
-  const fields = call.fields;
-  const start = call.start + fields.pathStart;
-  const end = call.start + fields.pathEnd;
-  const nameservice = resolver.resolve(call, call.frame, start, end, false);
-  if (nameservice === BY_INODE) {
-    answerInodePath(engine, call, resolver.nameservicesInUse);
-    return;
-  }
-  const atMounts = resolver.atMount || resolver.mountsBelow;
-  if (nameservice < 0) {
-    if (atMounts && resolver.className === Failure.NO_RESOLUTION)
-      engine.succeed(call, statusOf(engine, call, canonicalPath(textOf(call.frame, start, end))));
-    else engine.fail(call, resolver.className, resolver.message);
-    return;
-  }
-  call.byPath = true;
-  call.path = resolver.path;
-  call.pathPrefixBytes = resolver.prefixBytes;
-  if (atMounts) call.composer = new StatusAtMount(engine, canonicalPath(textOf(call.frame, start, end)));
-  engine.forward(call, nameservice);
+  answerAtMounts(engine, call, (path) => new StatusAtMount(engine, path));
 }
 
 class StatusAtMount extends OwnReply {
@@ -45,12 +21,10 @@ class StatusAtMount extends OwnReply {
   }
 
   protected change(call: Call, buffer: Buffer, start: number, end: number): Buffer {
+    if (end > start) return Buffer.from(buffer.subarray(start, end));
     // An empty answer: the NameNode does not know the path.
-    return end > start ? Buffer.from(buffer.subarray(start, end)) : statusOf(this.engine, call, this.#path);
+    const { resolver, settings } = this.engine;
+    const fs = syntheticStatus(resolver.snapshot as MountSnapshot, settings, this.#path, '');
+    return encode(messageType((call.method as Method).response), { fs });
   }
-}
-
-function statusOf(engine: Engine, call: Call, path: string): Buffer {
-  const fs = syntheticStatus(engine.resolver.snapshot as MountSnapshot, engine.settings, path, '');
-  return encode(messageType((call.method as Method).response), { fs });
 }

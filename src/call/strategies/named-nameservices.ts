@@ -52,6 +52,9 @@ export function answerNamedNameservices(engine: Engine, call: Call): void {
 
 /** Ends the whole call with the first success, or with the most telling failure when every part has failed. */
 class FirstSuccess implements Composer {
+  readonly ofCall = false;
+  /** After the answer, too, every nameservice is to get its renewal. */
+  readonly over = false;
   readonly #engine: Engine;
   readonly #whole: Call;
   #left: number;

@@ -32,5 +32,6 @@ export function answerTwoPaths(engine: Engine, call: Call): void {
     return;
   }
   call.path2 = resolver.path;
+  call.path2PrefixBytes = resolver.prefixBytes;
   engine.forward(call, source);
 }
