@@ -33,8 +33,8 @@ export const SLAB_BYTES = 512;
 const SLAB_CALLS = 64;
 
 /**
- * Takes the answer of a call in place of the client: the strategies that inspect or merge answers. Exactly one of the two is called per part;
- * bytes are valid only during the call.
+ * Takes the answer of a call in place of the client: the strategies that inspect or merge answers. Exactly one of the two is called per part
+ * (`onFailure` after it when `onReply` throws); bytes are valid only during the call.
  */
 export interface Composer {
   /** It waits for the call itself, not for a part of another: it is made anew when the call is resolved anew. */

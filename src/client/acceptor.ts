@@ -19,6 +19,9 @@ const LISTEN_BACKLOG = 4096;
 const SWEEP_MS = 1000;
 /** Connections whose outboxes fill before they are flushed within a turn: few enough that their slabs stay in the cache. */
 const MAX_DIRTY = 64;
+/** After the last answer of a drain: time in which calls that were on their way are refused, and time for clients to read and close. */
+const LAST_CALLS_MS = 200;
+const LAST_READS_MS = 100;
 /** Lines for the log between two sweeps. */
 const MAX_NOTES_PER_SWEEP = 5;
 
@@ -252,7 +255,10 @@ export class Acceptor implements AcceptorSide {
 
   // --- stopping
 
-  /** No new connections, new calls are refused; `host.drained` follows when the last answer has left. */
+  /**
+   * No new connections, new calls are refused. When the last answer has left, what clients have sent meanwhile is refused too for a moment,
+   * then the connections are ended, not cut: a reset could take an answer with it that its client has not read. `host.drained` follows.
+   */
   drain(): void {
     if (this.draining) return;
     this.draining = true;
@@ -347,7 +353,13 @@ export class Acceptor implements AcceptorSide {
     for (const connection of this.stalled) connection.checkStalled();
     if (this.stalled.size > 0) return;
     this.#drainedSaid = true;
-    this.#host.drained();
+    if (this.#open === 0) this.#host.drained();
+    else setTimeout(() => this.#sayGoodbye(), LAST_CALLS_MS);
+  }
+
+  #sayGoodbye(): void {
+    for (const connection of this.#connections) connection?.finish();
+    setTimeout(() => this.#host.drained(), LAST_READS_MS);
   }
 
   #onSweep(): void {

@@ -194,6 +194,14 @@ export class ClientConnection implements FrameSink {
     this.acceptor.stalled.add(this);
   }
 
+  /** The router stops: what is in the outbox leaves, then the end of the stream. */
+  finish(): void {
+    if (this.state >= ClientState.ENDING) return;
+    this.#outbox.flush(this.socket, this.acceptor.slabs);
+    this.#stopReading();
+    this.socket.end();
+  }
+
   close(why: string, counter: number): void {
     if (this.state === ClientState.CLOSED) return;
     this.acceptor.counters.add(counter);

@@ -18,10 +18,17 @@ export interface ConfigFlagValues {
 export function readOverrides({ rpc, set = [] }: ConfigFlagValues): Override[] {
   const overrides = set.map(parseSetting);
   if (rpc !== undefined) {
+    refuseEmptyPort(rpc);
     overrides.push({ key: 'dfs.federation.router.rpc-address', value: rpc, origin: '--rpc' });
     overrides.push({ key: 'dfs.federation.router.rpc-bind-host', value: '', origin: '--rpc' });
   }
   return overrides;
+}
+
+/** Hadoop's files may leave the port empty for the default one; who types an address and stops at the colon meant to go on. */
+function refuseEmptyPort(rpc: string): void {
+  if (!rpc.trim().endsWith(':')) return;
+  throw new UsageError(`--rpc ${rpc}: not an address, the port is missing; write HOST:PORT, with port 0 for any free one`);
 }
 
 function parseSetting(text: string): Override {

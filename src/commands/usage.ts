@@ -20,7 +20,7 @@ export function parseFlags<const T extends ParseArgsOptionsConfig>(
   options: T,
 ): ReturnType<typeof parseArgs<{ args: string[]; options: T; strict: true; allowPositionals: false }>>['values'] {
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
-  const seen = new Set<string>();
+  const values: Record<string, string | boolean | (string | boolean)[]> = Object.create(null);
   for (const token of tokens) {
     if (token.kind === 'positional') throw new UsageError(`unexpected argument '${token.value}'`);
     if (token.kind !== 'option') continue;
@@ -34,10 +34,13 @@ export function parseFlags<const T extends ParseArgsOptionsConfig>(
       throw new UsageError(`${rawName} needs a value`);
     }
     if (option.type === 'boolean' && value !== undefined) throw new UsageError(`${rawName} takes no value`);
-    if (seen.has(name) && option.multiple !== true) throw new UsageError(`${rawName} is given twice`);
-    seen.add(name);
+    const earlier = values[name];
+    if (option.multiple === true) values[name] = [...(Array.isArray(earlier) ? earlier : []), value ?? true];
+    else if (earlier === undefined) values[name] = value ?? true;
+    else throw new UsageError(`${rawName} is given twice`);
   }
-  return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  // Taken from the tokens: in its strict form parseArgs refuses values such as -1, in words of its own.
+  return values as ReturnType<typeof parseFlags<T>>;
 }
 
 /** The word that starts like `word`, or has the same letters but for one or two; null when there is none. */

@@ -69,6 +69,7 @@ export function readSettings(
     callerContextSeparator: readSeparator(configuration),
 
     defaultNameservice: readDefaultNameservice(configuration, topology),
+    serverDefaultsMs: configuration.readLong('dfs.client.server-defaults.validity.period.ms'),
     mountStatusTimeoutMs: timerMs(readDuration(configuration, `${ROUTER}.client.mount-status.time-out`, 1)),
 
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),

@@ -9,6 +9,12 @@ const HA_STATES = {
   OBSERVER: NameNodeState.OBSERVER,
   INITIALIZING: NameNodeState.UNAVAILABLE,
 } as const;
+const NAMES: Readonly<Record<number, string>> = {
+  [NameNodeState.ACTIVE]: 'active',
+  [NameNodeState.STANDBY]: 'standby',
+  [NameNodeState.OBSERVER]: 'observer',
+  [NameNodeState.UNAVAILABLE]: 'initializing',
+};
 /** Longest time for all questions of one heartbeat to one NameNode. */
 const HEARTBEAT_TIMEOUT_MS = 5000;
 
@@ -24,6 +30,8 @@ export class Heartbeats {
   readonly #intervalMs: number;
   readonly #onBlockPool: (pool: string, nameservice: number) => void;
   readonly #pools = new Map<string, number>();
+  /** By NameNode, as the log last said. */
+  readonly #states = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
   #stopped = false;
 
@@ -83,6 +91,7 @@ export class Heartbeats {
     });
     const state = HA_STATES[await client.getHAServiceState()];
     this.#block.setState(nameservice, index, state);
+    this.#tellChange(nameservice, index, NAMES[state] ?? '', '');
     if (state === NameNodeState.ACTIVE) {
       if (this.#block.activeOf(nameservice) === UNKNOWN) this.#block.setActive(nameservice, index);
     } else this.#block.clearActive(nameservice, index);
@@ -94,10 +103,24 @@ export class Heartbeats {
   }
 
   #onSilence(nameservice: number, index: number, error: unknown): void {
-    const name = `${this.#topology.nameservices[nameservice]?.id}.${this.#topology.nameservices[nameservice]?.namenodes[index]?.id}`;
-    this.#log.debug(
-      { namenode: name, reason: error instanceof Error ? error.message : String(error) },
-      'no answer to a heartbeat',
-    );
+    this.#tellChange(nameservice, index, 'unreachable', error instanceof Error ? error.message : String(error));
+  }
+
+  /** One line for each change of a NameNode, none while it stays as it is. */
+  #tellChange(nameservice: number, index: number, state: string, reason: string): void {
+    const { id = '', namenodes = [] } = this.#topology.nameservices[nameservice] ?? {};
+    const { id: nn = '', host, port } = namenodes[index] ?? {};
+    const namenode = nn === '' ? id : `${id}.${nn}`;
+    const before = this.#states.get(namenode);
+    if (before === state) return;
+    this.#states.set(namenode, state);
+    const details = {
+      namenode,
+      address: `${host}:${port}`,
+      ...(before === undefined ? {} : { before }),
+      ...(reason === '' ? {} : { reason }),
+    };
+    if (state === 'unreachable') this.#log.warn(details, 'NameNode is unreachable');
+    else this.#log.info(details, `NameNode is ${state}`);
   }
 }

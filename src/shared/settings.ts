@@ -47,6 +47,8 @@ export interface Settings {
   /** Index into Topology.nameservices of the nameservice for paths without a mount, -1 for none. */
   readonly defaultNameservice: number;
   readonly mountStatusTimeoutMs: number;
+  /** How long an answer of getServerDefaults is kept, `dfs.client.server-defaults.validity.period.ms`. */
+  readonly serverDefaultsMs: number;
 
   // --- process
   readonly drainMs: number;

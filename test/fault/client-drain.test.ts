@@ -69,6 +69,25 @@ describe.each([
   });
 });
 
+it('a drain ends the connections of busy clients without a reset; what they sent last is refused, not lost', async () => {
+  await using namenode = await EchoNameNode.start();
+  await using router = await startRouter(namenode);
+  const clients = await Promise.all(Array.from({ length: 20 }, (_, i) => RawClient.connect(router, { user: `u${i}` })));
+  const last = clients.map(async (client) => {
+    for (;;) {
+      const reply = await client.call(CALL);
+      if (reply.status !== 'SUCCESS') return reply.exception;
+    }
+  });
+  await namenode.until(() => namenode.calls.length > 100, 'all are busy');
+  router.kill('SIGTERM');
+  expect(await Promise.all(last)).toEqual(clients.map(() => 'org.apache.hadoop.ipc.StandbyException'));
+  expect(await router.exited).toBe(0);
+  await waitUntil(() => clients.every(({ ended }) => ended !== ''), 'all connections are ended');
+  expect(clients.map(({ ended }) => ended)).toEqual(clients.map(() => 'closed by the server'));
+  for (const client of clients) client[Symbol.dispose]();
+});
+
 it('a drain without calls ends at once', async () => {
   await using namenode = await EchoNameNode.start();
   await using router = await startRouter(namenode);

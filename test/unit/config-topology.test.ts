@@ -187,6 +187,7 @@ describe('settings', () => {
       callerContextSeparator: ',',
       defaultNameservice: -1,
       mountStatusTimeoutMs: 1_000,
+      serverDefaultsMs: 3_600_000,
       drainMs: 30_000,
       memoryBytes: 536_870_912,
       logLevel: 'info',

@@ -1,7 +1,7 @@
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method, Strategy } from '../method.ts';
-import { answerAnyNameservice } from './any-nameservice.ts';
+import { answerAnyNameservice, answerServerDefaults } from './any-nameservice.ts';
 import { answerByBlockPool } from './block-pool.ts';
 import { answerByDeepPaths } from './deep-paths.ts';
 import { answerEnclosingRoot } from './enclosing-root.ts';
@@ -27,15 +27,16 @@ const HANDLERS: Readonly<Record<Strategy, StrategyHandler>> = {
   later: refuseLater,
 };
 
-/** Methods whose answer the router completes at and above mount points. */
-const AT_MOUNTS: Readonly<Record<string, StrategyHandler>> = {
+/** Methods with a way of their own: the router completes their answers, or keeps them. */
+const OWN_WAY: Readonly<Record<string, StrategyHandler>> = {
   getFileInfo: answerStatus,
   getListing: answerListing,
+  getServerDefaults: answerServerDefaults,
   getEnclosingRoot: answerEnclosingRoot,
 };
 
 export function handlerOf(method: Method): StrategyHandler {
-  if (method.protocol === 0 && Object.hasOwn(AT_MOUNTS, method.name)) return AT_MOUNTS[method.name] as StrategyHandler;
+  if (method.protocol === 0 && Object.hasOwn(OWN_WAY, method.name)) return OWN_WAY[method.name] as StrategyHandler;
   if (method.deepPaths.length > 0 && (method.strategy === 'one-path' || method.strategy === 'two-paths'))
     return answerByDeepPaths;
   return HANDLERS[method.strategy];

@@ -47,7 +47,7 @@ export const HDFS_KEYS: readonly Key[] = [
     { name: 'dfs.client.failover.sleep.max.millis', type: 'int', default: '15000', status: 'understood', unit: 'ms', meaning: 'Longest pause' },
     { name: 'dfs.client.retry.policy.enabled', type: 'bool', default: 'false', status: 'understood', meaning: 'Use the multi-linear-random policy for the connection itself' },
     { name: 'dfs.client.retry.policy.spec', type: 'string', default: '10000,6,60000,10', status: 'understood', meaning: 'Its steps' },
-    { name: 'dfs.client.server-defaults.validity.period.ms', type: 'long', default: '3600000', status: 'later', unit: 'ms', meaning: 'Cache age of getServerDefaults' },
+    { name: 'dfs.client.server-defaults.validity.period.ms', type: 'long', default: '3600000', status: 'used', unit: 'ms', range: [0, 2_147_483_647], meaning: 'How long an answer of getServerDefaults is kept for all clients' },
   ]),
   ...keysOf('metrics', 'code', [
     { name: 'dfs.metrics.session-id', type: 'string', default: '', status: 'later', meaning: 'SessionId tag of metrics' },
