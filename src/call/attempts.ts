@@ -114,11 +114,9 @@ export class Attempts implements AttemptOwner {
 
   #expire(call: Call, trouble: string): void {
     this.#engine.counters.add(Counter.callsExpired);
-    this.#engine.fail(
-      call,
-      Failure.STANDBY,
-      `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${trouble}`,
-    );
+    const message = `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${trouble}`;
+    this.#engine.note(message);
+    this.#engine.fail(call, Failure.STANDBY, message);
   }
 
   /** A success that only an active NameNode gives names it as the active one. */
@@ -130,6 +128,9 @@ export class Attempts implements AttemptOwner {
     this.#engine.block.setActive(call.nameservice, call.namenode);
     this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
     this.#engine.counters.add(Counter.activeChanges);
+    this.#engine.note(
+      `${this.#namenodeOf(call).address} is the active NameNode of ${this.#engine.nameserviceName(call.nameservice)}`,
+    );
     this.#activeSeen[call.nameservice] = call.namenode;
     const nameservice = call.nameservice;
     if ((this.#sleepers[nameservice] as CallQueue).length > 0)
@@ -238,6 +239,9 @@ export class Attempts implements AttemptOwner {
   onHung(namenode: NameNode): void {
     this.#engine.block.clearActive(namenode.nameservice, namenode.index);
     this.#engine.block.setState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
+    this.#engine.note(
+      `${namenode.address} of ${this.#engine.nameserviceName(namenode.nameservice)} is hung: no byte for ${this.#engine.settings.hungAfterMs} ms, and a probe was not answered; its ${namenode.inFlight} calls go elsewhere`,
+    );
   }
 
   #wakeAll(nameservice: number): void {

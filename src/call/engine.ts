@@ -26,6 +26,8 @@ import { handlerOf, type StrategyHandler } from './strategies/index.ts';
 
 /** Calls in a worker that belong to one nameservice, queued and in flight; beyond it they are answered with StandbyException. */
 export const MAX_CALLS_PER_NAMESERVICE = 32_768;
+/** Lines for the log; what is beyond is left out. */
+const MAX_NOTES_PER_SECOND = 5;
 const WHEEL_TICK_MS = 20;
 const UNFIT = [
   'org.apache.hadoop.ipc.StandbyException',
@@ -61,12 +63,23 @@ export class Engine implements WorkerSide, CallOwner {
   readonly #counts: Int32Array;
   readonly #unfit = new NameIndex(UNFIT);
   readonly #outgoing: Outgoing;
+  readonly #note: (text: string) => void;
+  #notes = 0;
+  #notesSinceMs = 0;
   #flushAsked = false;
   /** The clock was read since the last flush. */
   #clockIsFresh = false;
 
-  constructor(settings: Settings, topology: Topology, control: SharedArrayBuffer, counters: Counters) {
+  /** `note` writes a line to the log of the process. */
+  constructor(
+    settings: Settings,
+    topology: Topology,
+    control: SharedArrayBuffer,
+    counters: Counters,
+    note: (text: string) => void = () => {},
+  ) {
     this.settings = settings;
+    this.#note = note;
     this.topology = topology;
     const nameservices = topology.nameservices.length;
     this.block = new ControlBlock(control, nameservices);
@@ -179,7 +192,7 @@ export class Engine implements WorkerSide, CallOwner {
     try {
       (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
     } catch (error) {
-      this.counters.add(Counter.callsBroken);
+      this.#noteBroken(call, error);
       // In any other place it has been answered, or somebody is going to.
       if (call.place === Place.RESOLVING) this.fail(call, Failure.IO, describeBroken(call, error));
     }
@@ -310,12 +323,17 @@ export class Engine implements WorkerSide, CallOwner {
     return true;
   }
 
+  #noteBroken(call: Call, error: unknown): void {
+    this.counters.add(Counter.callsBroken);
+    this.note(`${describeBroken(call, error)}${error instanceof Error ? `\n${error.stack}` : ''}`);
+  }
+
   /** As with handlers, an error in a composer ends its call alone. */
   #compose(composer: Composer, call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
     try {
       composer.onReply(call, scan, buffer, start, end);
     } catch (error) {
-      this.counters.add(Counter.callsBroken);
+      this.#noteBroken(call, error);
       composer.onFailure(call, Failure.IO, describeBroken(call, error));
     }
   }
@@ -336,6 +354,16 @@ export class Engine implements WorkerSide, CallOwner {
     if (this.#flushAsked) return;
     this.#flushAsked = true;
     setImmediate(this.#flushLater);
+  }
+
+  /** A line for the log; only a few a second. */
+  note(text: string): void {
+    const now = this.clock.nowMs;
+    if (now - this.#notesSinceMs > 1000) {
+      this.#notesSinceMs = now;
+      this.#notes = 0;
+    }
+    if (++this.#notes <= MAX_NOTES_PER_SECOND) this.#note(text);
   }
 
   /** End of the turn: NameNode sockets and reply rings, one write and one bell each. */

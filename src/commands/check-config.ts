@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/config-error.ts';
 import { Configuration, configurationDirectory, requireDirectory } from '../config/configuration.ts';
-import { type Finding, type Review, type ReviewedKey, reviewConfiguration } from '../config/review.ts';
+import { type Finding, type Review, type ReviewedKey, reviewConfiguration, reviewReach } from '../config/review.ts';
 import { findLocalHosts, namesOfThisHost } from '../config/topology.ts';
 import { CONFIG_FLAGS, readOverrides } from './config-flags.ts';
 import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
@@ -31,7 +31,8 @@ function refuseMissingDirectory(directory: string): void {
 async function reviewDirectory(directory: string | null, overrides: ReturnType<typeof readOverrides>): Promise<Review> {
   try {
     const configuration = new Configuration({ directory, overrides });
-    return reviewConfiguration(configuration, await findHosts(configuration));
+    const review = reviewConfiguration(configuration, await findHosts(configuration));
+    return { ...review, findings: [...review.findings, ...reviewReach(configuration)] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const { place, key, problem, remedy } = error;

@@ -28,7 +28,9 @@ export function readOverrides({ rpc, set = [] }: ConfigFlagValues): Override[] {
 /** Hadoop's files may leave the port empty for the default one; who types an address and stops at the colon meant to go on. */
 function refuseEmptyPort(rpc: string): void {
   if (!rpc.trim().endsWith(':')) return;
-  throw new UsageError(`--rpc ${rpc}: not an address, the port is missing; write HOST:PORT, with port 0 for any free one`);
+  throw new UsageError(
+    `--rpc ${rpc}: not an address, the port is missing; write HOST:PORT, with port 0 for any free one`,
+  );
 }
 
 function parseSetting(text: string): Override {

@@ -1,4 +1,4 @@
-import { writeConfigFiles } from '../simulator/config-files.ts';
+import { makeDirectory, writeConfigFiles } from '../simulator/config-files.ts';
 import { completeOptions, type SimulatorOptions } from '../simulator/options.ts';
 import { parseServiceTime } from '../simulator/service-time.ts';
 import { startSimulator } from '../simulator/simulator.ts';
@@ -30,6 +30,7 @@ export async function run(args: string[]): Promise<number> {
       : { serviceTime: asUsage('--service-time', () => parseServiceTime(flags['service-time'] as string)) }),
   };
   const complete = asUsage('simulate', () => completeOptions(options));
+  if (flags['write-config'] !== undefined) refuseBadDirectory(flags['write-config']);
   using signals = new SignalWait();
   await using simulator = await startSimulator(complete);
   const { nameservices } = simulator;
@@ -39,6 +40,16 @@ export async function run(args: string[]): Promise<number> {
   printLine(JSON.stringify({ ready: true, pid: process.pid, nameservices }));
   await signals.signalled;
   return ExitCode.OK;
+}
+
+/** Before any NameNode runs: what a directory lacks is known then. */
+function refuseBadDirectory(directory: string): void {
+  try {
+    makeDirectory(directory);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`--write-config ${directory}: ${reason}; name a directory that this user can make and write`);
+  }
 }
 
 function readNumber<Name extends string>(

@@ -1,7 +1,9 @@
 import { Configuration, configurationDirectory, type Override } from '../config/configuration.ts';
 import { isProtectionKey, protectionKeys, refuseUnprotected, type Unprotected } from '../config/fail-closed.ts';
-import { type Review, reviewConfiguration } from '../config/review.ts';
-import { readSettings, readStateStoreDirectory } from '../config/settings.ts';
+import { requireLocalHost } from '../config/listen-address.ts';
+import { NOWHERE, type Review, reviewConfiguration } from '../config/review.ts';
+import { readSettings } from '../config/settings.ts';
+import { readStateStore, type StateStore, UNREAD_STORE } from '../config/state-store.ts';
 import { findLocalHosts, readTopology, requireNameservices } from '../config/topology.ts';
 import { createLog, type Log } from '../control/log.ts';
 import type { RunningRouter } from '../control/router-types.ts';
@@ -59,6 +61,9 @@ export async function startFromOptions(options: StartOptions): Promise<RunningRo
 
 /** Supervisors and terminals may deliver one request to stop twice: a signal so soon after the first says nothing new. */
 const SAME_REQUEST_MS = 1_000;
+
+/** Mount points that one line of the log names. */
+const MAX_NAMED_MOUNTS = 20;
 
 /** Where signals come from: the process. */
 interface SignalSource {
@@ -123,10 +128,17 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   const localHosts = await findLocalHosts(configuration);
   const topology = requireNameservices(readTopology(configuration, localHosts), configuration);
   const settings = readSettings(configuration, topology);
+  const store = readStateStore(configuration);
+  const hasGivenMounts = (options.mounts ?? []).length > 0 || options.mountsFile !== undefined;
+  if (store.kind === 'unread' && !hasGivenMounts) {
+    throw configuration.error(store.key, UNREAD_STORE.problem, UNREAD_STORE.remedy);
+  }
+  await requireLocalHost(configuration);
   const log = options.log ?? (await createLog(settings.logLevel));
   const given = readGivenMounts(options, settings, topology);
   logReview(reviewConfiguration(configuration, localHosts), passed, log);
-  const entries = mergeMounts(given, readStoredMounts(configuration, settings, topology, log));
+  const entries = mergeMounts(given, readStoredMounts(store, settings, topology, log));
+  warnOfUnservedPaths(entries, settings, log);
   const { startRouter } = await import('../control/router.ts');
   return { router: await startRouter({ settings, topology, entries, configuration, log }), log };
 }
@@ -165,14 +177,9 @@ function readGivenMounts(
 }
 
 /** Records that cannot be used are reported and left out: one bad record must not keep a router from starting. */
-function readStoredMounts(
-  configuration: Configuration,
-  settings: Settings,
-  topology: Topology,
-  log: Log,
-): MountEntry[] {
-  const directory = readStateStoreDirectory(configuration);
-  if (directory === null) return [];
+function readStoredMounts(store: StateStore, settings: Settings, topology: Topology, log: Log): MountEntry[] {
+  if (store.kind !== 'file') return [];
+  const { directory } = store;
   const { entries, problems } = readMountTable(directory, settings);
   for (const { file, reason } of problems) log.warn({ file }, `State Store: ${reason}`);
   for (const entry of entries) {
@@ -192,6 +199,15 @@ function readStoredMounts(
 function mergeMounts(given: readonly MountEntry[], stored: readonly MountEntry[]): MountEntry[] {
   const paths = new Set(given.map(({ sourcePath }) => sourcePath));
   return [...stored.filter(({ sourcePath }) => !paths.has(sourcePath)), ...given];
+}
+
+function warnOfUnservedPaths(entries: readonly MountEntry[], { defaultNameservice }: Settings, log: Log): void {
+  if (entries.length === 0 && defaultNameservice < 0) log.warn(`${NOWHERE.problem}; ${NOWHERE.remedy}`);
+  const several = entries.filter(({ destinations }) => destinations.length > 1).map(({ sourcePath }) => sourcePath);
+  if (several.length === 0) return;
+  const mounts = several.slice(0, MAX_NAMED_MOUNTS);
+  const message = 'mount points with several destinations: most calls below them are refused in this release';
+  log.warn({ count: several.length, mounts }, message);
 }
 
 function unknownNameservice({ destinations }: MountEntry, { nameservices }: Topology): string | null {

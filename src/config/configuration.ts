@@ -33,7 +33,8 @@ export interface Override {
 
 /** Something about the files that does not stop a reader but surprises people. */
 export interface ConfigNote {
-  readonly kind: 'deprecated' | 'final' | 'overridden-by-default';
+  readonly kind: 'deprecated' | 'final' | 'overridden-by-default' | 'root';
+  /** '' when the note is about a whole file. */
   readonly key: string;
   readonly place: string;
   readonly message: string;
@@ -96,7 +97,10 @@ export class Configuration {
       if ('defaults' in source) this.#addDefaults(source.defaults);
       else if (directory !== null && existsSync(join(directory, source.file))) {
         const path = join(directory, source.file);
-        for (const property of readHadoopXml(path, { directory, workingDirectory })) this.#add(property);
+        const remark = (place: string, message: string): void => {
+          this.#notes.push({ kind: 'root', key: '', place, message });
+        };
+        for (const property of readHadoopXml(path, { directory, workingDirectory }, remark)) this.#add(property);
       }
     }
     for (const { key, value, origin } of overrides) {

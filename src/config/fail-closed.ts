@@ -18,11 +18,11 @@ export function protectionKeys(): string[] {
   return KEYS.filter(({ protects }) => protects !== undefined).map(({ name }) => name);
 }
 
-/** All settings that promise protection which is not built yet; what cannot be read counts as a promise, too. */
+/** All settings that promise protection which is not built yet; what is no clear refusal of it counts as a promise, too. */
 export function findUnprotected(configuration: Configuration): Unprotected[] {
   const found: Unprotected[] = [];
   for (const { name, protects } of KEYS) {
-    if (protects === undefined || !configuration.isSet(name)) continue;
+    if (protects === undefined || !configuration.isSet(name) || badValue(configuration, name) !== null) continue;
     const harmless = new Set(protects.harmless.map((item) => item.toLowerCase()));
     const { value, origin } = configuration.effective(name);
     if (parseList(value).every((item) => harmless.has(item.toLowerCase()))) continue;
@@ -33,11 +33,12 @@ export function findUnprotected(configuration: Configuration): Unprotected[] {
 
 /**
  * Refuses to go on with promises of protection that are not kept, unless `insecure` names their keys; throws one ConfigError, or an
- * AggregateError of several. Returns the promises let pass.
+ * AggregateError of several. Values that mean nothing are refused whatever is named. Returns the promises let pass.
  */
 export function refuseUnprotected(configuration: Configuration, insecure: readonly string[]): Unprotected[] {
   const found = findUnprotected(configuration);
-  const errors = found.filter(({ key }) => !insecure.includes(key)).map(unprotectedError);
+  const bad = protectionKeys().flatMap((name) => badValue(configuration, name) ?? []);
+  const errors = [...bad, ...found.filter(({ key }) => !insecure.includes(key)).map(unprotectedError)];
   const [first] = errors;
   if (first === undefined) return found;
   throw errors.length === 1 ? first : new AggregateError(errors, errors.map(({ message }) => message).join('\n'));
@@ -46,6 +47,19 @@ export function refuseUnprotected(configuration: Configuration, insecure: readon
 /** Whether `start --insecure` may name this key. */
 export function isProtectionKey(name: string): boolean {
   return findKey(name)?.protects !== undefined;
+}
+
+/** An error for a value outside the few that its key can have: it asks for nothing that a router knows. */
+function badValue(configuration: Configuration, name: string): ConfigError | null {
+  const key = findKey(name);
+  if (key?.allowed === undefined || !configuration.isSet(name) || configuration.readTrimmed(name) === '') return null;
+  try {
+    configuration.check(name, key);
+    return null;
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
 }
 
 function unprotectedError({ key, value, origin, file, remedy }: Unprotected): ConfigError {

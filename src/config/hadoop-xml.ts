@@ -1,10 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { ConfigError } from './config-error.ts';
 
-/** Files that include files that include files…: more is a circle. */
+/** Files that include files that include files… */
 const MAX_INCLUDE_DEPTH = 16;
 /** Files taken in by one file, directly or not. */
 const MAX_INCLUDES = 1_000;
@@ -36,18 +36,27 @@ export interface IncludeRoots {
   readonly workingDirectory: string;
 }
 
-/** All properties of one configuration file in document order, those of included files in the place of the include. */
-export function readHadoopXml(path: string, roots: IncludeRoots): FileProperty[] {
-  return parseFile(path, roots, { file: path, prefix: '', depth: 0, included: { count: 0 } });
+/**
+ * All properties of one configuration file in document order, those of included files in the place of the include. `remark` is told what
+ * counts all the same but is surely not meant.
+ */
+export function readHadoopXml(
+  path: string,
+  roots: IncludeRoots,
+  remark: (place: string, message: string) => void = () => {},
+): FileProperty[] {
+  return parseFile(path, roots, { file: path, prefix: '', open: [realpathSync(path)], included: { count: 0 }, remark });
 }
 
 interface Position {
   readonly file: string;
   /** "file:line includes " of the including files, '' at the top. */
   readonly prefix: string;
-  readonly depth: number;
+  /** The file itself, last, and the files that include it, without symbolic links. */
+  readonly open: readonly string[];
   /** Files taken in so far by the file being loaded. */
   readonly included: { count: number };
+  readonly remark: (place: string, message: string) => void;
 }
 
 class HadoopXmlFile {
@@ -65,6 +74,7 @@ class HadoopXmlFile {
   /** The include that is open has no target: its fallback counts. */
   #targetMissing = false;
   #inFallback = false;
+  #hasRoot = false;
 
   constructor(path: string, roots: IncludeRoots, position: Position) {
     this.#path = path;
@@ -91,6 +101,7 @@ class HadoopXmlFile {
   }
 
   #open(tag: SaxesTagNS): void {
+    if (!this.#hasRoot) this.#checkRoot(tag.local);
     switch (tag.local) {
       case 'property':
         this.#line = this.#parser.line;
@@ -110,6 +121,14 @@ class HadoopXmlFile {
         this.#inFallback = true;
         break;
     }
+  }
+
+  /** Hadoop's reader looks for properties whatever is around them, and so does this one. */
+  #checkRoot(element: string): void {
+    this.#hasRoot = true;
+    if (element === 'configuration') return;
+    const place = `${this.#position.prefix}${basename(this.#path)}:${this.#parser.line}`;
+    this.#position.remark(place, `the outermost element is <${element}>; it should be <configuration>`);
   }
 
   #close(element: string): void {
@@ -158,16 +177,22 @@ class HadoopXmlFile {
       this.#targetMissing = true;
       return;
     }
-    const { file, prefix, depth, included } = this.#position;
+    const { file, prefix, open, included, remark } = this.#position;
+    const real = realpathSync(target);
+    if (open.includes(real)) {
+      const circle = [...open.slice(open.indexOf(real)), real].map((path) => basename(path)).join(' → ');
+      throw this.#error(`files include one another in a circle (${circle})`, 'take one of these includes out', '');
+    }
     included.count++;
     if (included.count > MAX_INCLUDES) {
       throw this.#error(`more than ${MAX_INCLUDES} included files`, 'put their properties into fewer files');
     }
-    if (depth + 1 > MAX_INCLUDE_DEPTH) {
-      throw this.#error(`more than ${MAX_INCLUDE_DEPTH} files include one another`, 'break the circle of includes');
+    if (open.length > MAX_INCLUDE_DEPTH) {
+      throw this.#error(`more than ${MAX_INCLUDE_DEPTH} files include one another`, 'include them side by side', '');
     }
     const inside = `${prefix}${basename(this.#path)}:${this.#parser.line} includes `;
-    for (const property of parseFile(target, this.#roots, { file, prefix: inside, depth: depth + 1, included })) {
+    const position = { file, prefix: inside, open: [...open, real], included, remark };
+    for (const property of parseFile(target, this.#roots, position)) {
       this.#found.push(property);
     }
   }
@@ -202,8 +227,9 @@ class HadoopXmlFile {
     }
   }
 
-  #error(problem: string, remedy: string): ConfigError {
-    const place = `${this.#position.prefix}${this.#path}:${this.#parser.line}:${this.#parser.column + 1}`;
+  /** `prefix`: the including files, left out where the problem names them or they are too many. */
+  #error(problem: string, remedy: string, prefix: string = this.#position.prefix): ConfigError {
+    const place = `${prefix}${this.#path}:${this.#parser.line}:${this.#parser.column + 1}`;
     return new ConfigError({ file: this.#path, place, problem, remedy });
   }
 }

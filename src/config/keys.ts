@@ -34,7 +34,7 @@ export const DEPRECATED_KEYS: ReadonlyMap<string, string> = new Map([
 const OWN_PREFIXES: readonly string[] = ['dfs.federation.', 'switchyard.'];
 
 /** Names farther apart than this are no slip of the pen. */
-const MAX_TYPO_DISTANCE = 8;
+const MAX_TYPO_DISTANCE = 3;
 
 const exact = new Map(KEYS.filter((key) => !isPattern(key)).map((key) => [key.name, key]));
 const patterns = KEYS.filter(isPattern).map((key) => ({ key, regex: patternOf(key) }));

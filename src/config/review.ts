@@ -5,7 +5,8 @@ import { readGroupOptions } from './groups.ts';
 import type { Key } from './key.ts';
 import { findKey, isUnknownOwnKey, KEYS, nearestKey } from './keys.ts';
 import { readProxyUsers } from './proxy-users.ts';
-import { readSettings, readStateStoreDirectory } from './settings.ts';
+import { readSettings } from './settings.ts';
+import { readStateStore, type StateStore, UNREAD_STORE } from './state-store.ts';
 import { type LocalHosts, readTopology, requireNameservices } from './topology.ts';
 import { hasDurationSuffix } from './values.ts';
 
@@ -38,6 +39,14 @@ export interface Review {
 }
 
 const DRIVER = 'dfs.federation.router.store.driver.class';
+const DEFAULT_NAMESERVICE = 'dfs.federation.router.default.nameservice';
+const DEFAULT_NAMESERVICE_ID = 'dfs.federation.router.default.nameserviceId';
+
+/** A router without mount points and without a default nameservice. */
+export const NOWHERE = {
+  problem: 'without mount points and a default nameservice every path is refused',
+  remedy: `give it a default nameservice (${DEFAULT_NAMESERVICE_ID}, and ${DEFAULT_NAMESERVICE}.enable not false), or mount points with --mount, --mounts or a State Store`,
+} as const;
 
 /** Everything that can be said about a configuration without starting a router. */
 export function reviewConfiguration(configuration: Configuration, localHosts: LocalHosts): Review {
@@ -79,20 +88,28 @@ function reviewKeys(configuration: Configuration): ReviewedKey[] {
 function isWithoutEffect(configuration: Configuration, name: string): boolean {
   const key = findKey(name);
   if (key === null || !configuration.isSet(name)) return false;
-  if (name === DRIVER) return readStateStoreDirectory(configuration) === null;
+  if (name === DRIVER) return storeKind(configuration) !== 'file';
   return (
     key.status === 'later' && key.protects === undefined && configuration.effective(name).value.trim() !== key.default
   );
 }
 
+/** Files are shared with all of Hadoop and may hold any key, the command line is this router's own. */
 function reviewNames(configuration: Configuration): Finding[] {
-  return configuration
-    .names()
-    .filter(isUnknownOwnKey)
+  const names = configuration.names();
+  const isVariable = (name: string): boolean =>
+    names.some((other) => configuration.raw(other)?.includes(`\${${name}}`) === true);
+  const isSlip = (name: string): boolean =>
+    configuration.origin(name) === '--set' && findKey(name) === null && !isVariable(name);
+  return names
+    .filter((name) => isUnknownOwnKey(name) || isSlip(name))
     .map((name) => {
       const nearest = nearestKey(name);
       const hint = nearest === null ? 'remove it' : `did you mean ${nearest}?`;
-      return finding('warning', configuration.origin(name), name, `no router knows this key; ${hint}`);
+      const problem = isUnknownOwnKey(name)
+        ? 'no router knows this key'
+        : 'has no effect, this router reads no such key';
+      return finding('warning', configuration.origin(name), name, `${problem}; ${hint}`);
     });
 }
 
@@ -104,7 +121,8 @@ function reviewValues(configuration: Configuration): Finding[] {
     try {
       configuration.check(name, key);
     } catch (error) {
-      findings.push(errorFinding(error, key.status === 'used' && key.type !== 'bool' ? 'error' : 'warning'));
+      const stops = key.type !== 'bool' && (key.status === 'used' || key.protects !== undefined);
+      findings.push(errorFinding(error, stops ? 'error' : 'warning'));
       continue;
     }
     const { value, origin } = configuration.effective(name);
@@ -146,12 +164,44 @@ function reviewNamenodes(configuration: Configuration): Finding[] {
 }
 
 function reviewStateStore(configuration: Configuration): Finding[] {
+  try {
+    const store = readStateStore(configuration);
+    if (store.kind === 'unread') {
+      const { key } = store;
+      const message = `${UNREAD_STORE.problem}; ${UNREAD_STORE.remedy}`;
+      return [finding('warning', configuration.origin(key), key, message)];
+    }
+  } catch (error) {
+    return [errorFinding(error, 'error')];
+  }
   const directory = 'dfs.federation.router.store.driver.file.directory';
   if (!configuration.readTrimmed(DRIVER).endsWith('.StateStoreFileImpl') || configuration.readString(directory) !== '')
     return [];
   return [
     finding('warning', configuration.origin(DRIVER), DRIVER, `the file driver has no directory; set ${directory}`),
   ];
+}
+
+/** null when its directory cannot be one. */
+function storeKind(configuration: Configuration): StateStore['kind'] | null {
+  try {
+    return readStateStore(configuration).kind;
+  } catch (error) {
+    if (error instanceof ConfigError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Whether any path can lead anywhere without mount points of the command line, which a review of the configuration alone does not see:
+ * for check-config, not for `start`.
+ */
+export function reviewReach(configuration: Configuration): Finding[] {
+  if (storeKind(configuration) !== 'none') return [];
+  const enabled = configuration.readBoolean(`${DEFAULT_NAMESERVICE}.enable`);
+  if (enabled && configuration.readString(DEFAULT_NAMESERVICE_ID) !== '') return [];
+  const key = enabled ? DEFAULT_NAMESERVICE_ID : `${DEFAULT_NAMESERVICE}.enable`;
+  return [finding('warning', configuration.origin(key), key, `${NOWHERE.problem}; ${NOWHERE.remedy}`)];
 }
 
 /** What would stop `start`, found by doing what it does. */

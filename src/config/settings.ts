@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { formatAddress } from './address.ts';
 import type { Configuration } from './configuration.ts';
-import { DEFAULT_ROUTER_PORT } from './topology.ts';
+import { DEFAULT_ROUTER_PORT, readListenHost } from './listen-address.ts';
 
 const ROUTER = 'dfs.federation.router';
 /** How often the longest request is in memory at once: its buffer while it grows (the old one and the new), or acceptor and worker. */
@@ -11,7 +11,6 @@ const LONGEST_REQUEST_COPIES = 3;
 /** Longest time a Node timer can wait; a longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647;
 const MINUTE_MS = 60_000;
-const FILE_DRIVER = 'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl';
 
 /** What the data path needs, from the configuration; a ConfigError names the first value that cannot be used. */
 export function readSettings(
@@ -27,9 +26,8 @@ export function readSettings(
     );
   }
   const address = configuration.readAddress(`${ROUTER}.rpc-address`, DEFAULT_ROUTER_PORT);
-  const bindHost = configuration.readString(`${ROUTER}.rpc-bind-host`);
   const routerUser = readRouterUser(environment);
-  const maxRequestBytes = readCount(configuration, 'ipc.maximum.data.length', 1);
+  const maxRequestBytes = configuration.readInteger('ipc.maximum.data.length');
   const memoryBytes = configuration.readBytes('switchyard.memory.limit');
   if (memoryBytes < LONGEST_REQUEST_COPIES * maxRequestBytes) {
     const remedy = `make it at least ${LONGEST_REQUEST_COPIES} times ipc.maximum.data.length (${LONGEST_REQUEST_COPIES * maxRequestBytes})`;
@@ -40,7 +38,7 @@ export function readSettings(
     routerUser,
     superGroup: configuration.readTrimmed('dfs.permissions.superusergroup'),
 
-    rpcHost: bindHost === '' ? address.host : bindHost,
+    rpcHost: readListenHost(configuration).host,
     rpcPort: address.port,
     acceptors: configuration.readInteger('switchyard.acceptors'),
     workers: configuration.readInteger('switchyard.workers'),
@@ -82,14 +80,6 @@ export function readSettings(
 export function readRouterUser(environment: NodeJS.ProcessEnv = process.env): string {
   const given = environment['HADOOP_USER_NAME'];
   return given === undefined || given === '' ? userInfo().username : given;
-}
-
-/** Directory of the State Store's file driver; null when another driver is configured, or none. */
-export function readStateStoreDirectory(configuration: Configuration): string | null {
-  if (!configuration.readBoolean(`${ROUTER}.store.enable`)) return null;
-  if (configuration.readTrimmed(`${ROUTER}.store.driver.class`) !== FILE_DRIVER) return null;
-  const directory = configuration.readString(`${ROUTER}.store.driver.file.directory`);
-  return directory === '' ? null : directory;
 }
 
 function readConnectTimeout(configuration: Configuration): number {

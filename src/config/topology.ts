@@ -4,6 +4,7 @@ import type { NameNodeAddress, Nameservice, Topology } from '../shared/settings.
 import { ConfigError } from './config-error.ts';
 import type { Configuration } from './configuration.ts';
 import { type LookUpHost, lookUpHost } from './host-names.ts';
+import { DEFAULT_ROUTER_PORT, readListenHost } from './listen-address.ts';
 
 const RPC_ADDRESS = 'dfs.namenode.rpc-address';
 const MONITORED = 'dfs.federation.router.monitor.namenode';
@@ -66,11 +67,14 @@ export function readTopology(configuration: Configuration, localHosts: LocalHost
 export function requireNameservices({ topology, skipped }: ReadTopology, configuration: Configuration): Topology {
   if (topology.nameservices.length > 0) return topology;
   const why = skipped.map(({ message }) => message).join('; ');
+  const isSelf = skipped.some(({ reason }) => reason === 'own-address');
   throw new ConfigError({
     place: configuration.directory ?? 'configuration',
     key: 'dfs.nameservices',
     problem: why === '' ? 'no nameservice is configured' : why,
-    remedy: `name the nameservices in dfs.nameservices and their NameNodes in ${RPC_ADDRESS}.NAMESERVICE[.NAMENODE]`,
+    remedy: isSelf
+      ? 'correct that address, or give the router another port (--rpc, dfs.federation.router.rpc-address)'
+      : `name the nameservices in dfs.nameservices and their NameNodes in ${RPC_ADDRESS}.NAMESERVICE[.NAMENODE]`,
   });
 }
 
@@ -96,8 +100,9 @@ export async function findLocalHosts(
     const address = tryAddress(configuration, name);
     if (address !== null && address.port === port) candidates.add(address.host.toLowerCase());
   }
+  const everywhere = listensEverywhere(configuration);
   const isLocal = async (host: string): Promise<boolean> =>
-    (await lookUp(host)).some((address) => local.has(address.toLowerCase()));
+    (await lookUp(host)).some((address) => local.has(address.toLowerCase()) || (everywhere && isLoopback(address)));
   const hosts = [...candidates].filter((host) => !local.has(host));
   const answers = await Promise.all(hosts.map(isLocal));
   return new Set([...local, ...hosts.filter((_, index) => answers[index])]);
@@ -148,15 +153,23 @@ function readNamenodes(configuration: Configuration, ns: string, named: Readonly
 function isOwnAddress(configuration: Configuration, namenode: NameNodeAddress, localHosts: LocalHosts): boolean {
   const { host, port } = configuration.readAddress('dfs.federation.router.rpc-address', DEFAULT_ROUTER_PORT);
   const name = namenode.host.toLowerCase();
-  return namenode.port === port && (localHosts.has(name) || name === host.toLowerCase());
+  if (namenode.port !== port) return false;
+  return localHosts.has(name) || name === host.toLowerCase() || (isLoopback(name) && listensEverywhere(configuration));
+}
+
+/** Addresses that lead back to this machine, of which interfaces list only the first. */
+function isLoopback(address: string): boolean {
+  return /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/i.test(address) || address === '::1';
+}
+
+function listensEverywhere(configuration: Configuration): boolean {
+  const { host } = readListenHost(configuration);
+  return host === '0.0.0.0' || host === '::';
 }
 
 function readRouterPort(configuration: Configuration): number {
   return configuration.readAddress('dfs.federation.router.rpc-address', DEFAULT_ROUTER_PORT).port;
 }
-
-/** Port of a router address written without one. */
-export const DEFAULT_ROUTER_PORT = 8888;
 
 function tryAddress(configuration: Configuration, key: string): { host: string; port: number } | null {
   try {

@@ -132,3 +132,40 @@ export function invalidReason(entry: MountEntry): string | null {
     return `${mount}: dates must be positive (milliseconds since 1970)`;
   return null;
 }
+
+/**
+ * Why a mount given to this router makes no sense, null when it does: `invalidReason`, and what Java routers would store although no call
+ * can ever use it. Records of a State Store are not asked that.
+ */
+export function senselessReason(entry: MountEntry): string | null {
+  const invalid = invalidReason(entry);
+  if (invalid !== null) return invalid;
+  const { sourcePath, destinations, quota } = entry;
+  const mount = `mount '${sourcePath}'`;
+  if (isReserved(sourcePath))
+    return `${mount}: /.reserved is HDFS's own, no mount is looked up there; take another path`;
+  const source = impossibleName(sourcePath);
+  if (source !== null) return `${mount}: the source path has ${source}; HDFS takes no such path`;
+  const seen = new Set<string>();
+  for (const { nameservice, path } of destinations) {
+    const impossible = impossibleName(path);
+    if (impossible !== null) return `${mount}: a destination path has ${impossible}; HDFS takes no such path`;
+    const destination = `${nameservice}:${canonicalPath(path)}`;
+    if (seen.has(destination)) return `${mount} has the destination ${destination} twice; remove one`;
+    seen.add(destination);
+  }
+  const limits = [quota.namespaceQuota, quota.spaceQuota, ...quota.types.map((type) => type.quota)];
+  const low = limits.find((limit) => limit < NO_QUOTA);
+  return low === undefined ? null : `${mount}: ${low} is no quota; use ${NO_QUOTA} for none, else 0 or more`;
+}
+
+function isReserved(path: string): boolean {
+  return path === '/.reserved' || path.startsWith('/.reserved/');
+}
+
+/** What in an absolute path HDFS refuses in every call, null for nothing. */
+function impossibleName(path: string): string | null {
+  if (path.includes('\0')) return 'a NUL character';
+  const component = path.split('/').find((name) => name === '.' || name === '..');
+  return component === undefined ? null : `a component '${component}'`;
+}

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import {
   emptyEntry,
-  invalidReason,
   type MountDefaults,
   type MountEntry,
   MountError,
@@ -10,6 +9,7 @@ import {
   ORDERS,
   STORAGE_TYPES,
   type StorageType,
+  senselessReason,
 } from './entry.ts';
 
 /** What fills the fields that a mount given on the command line leaves out. */
@@ -22,6 +22,11 @@ export interface SpecDefaults extends MountDefaults {
 const SPEC = /^(\/.*?)=([^=:,/]+(?:,[^=:,/]+)*):(\/.*)$/s;
 /** `@ORDER` at the end; a path with `@` in it goes on with lower case letters, digits, dots or slashes. */
 const ORDER_SUFFIX = /@([A-Z_]+)$/;
+
+/** What some editors put in front of UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff';
+/** The tokens of valid JSON that say what is a name: strings and signs. */
+const JSON_TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]/g;
 
 const LONG_MIN = -(1n << 63n);
 const LONG_MAX = (1n << 63n) - 1n;
@@ -73,7 +78,7 @@ export function parseMountSpec(spec: string, defaults: SpecDefaults): MountEntry
   for (const nameservice of nameservices.split(',')) entry.destinations.push({ nameservice, path });
   entry.dateCreated = defaults.nowMs;
   entry.dateModified = defaults.nowMs;
-  const reason = invalidReason(entry);
+  const reason = senselessReason(entry);
   return reason === null ? entry : fail(reason);
 }
 
@@ -110,9 +115,10 @@ export function readMountsFile(file: string, defaults: SpecDefaults): MountEntry
  * `file` stands in messages as file:index, counted from 0. Throws MountError; a field that is not listed here is an error.
  */
 export function parseMounts(text: string, file: string, defaults: SpecDefaults): MountEntry[] {
+  const json = text.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(json);
   } catch (error) {
     throw new MountError(
       `${file}: no JSON (${error instanceof Error ? error.message : String(error)}); write an array of mount records`,
@@ -120,10 +126,12 @@ export function parseMounts(text: string, file: string, defaults: SpecDefaults):
   }
   if (!Array.isArray(parsed))
     throw new MountError(`${file}: must be an array of mount records, [{"srcPath": …, "destinations": …}, …]`);
+  const twice = findFieldGivenTwice(json);
+  if (twice !== null) throw new MountError(`${file}:${twice.index}: field '${twice.name}' is given twice; remove one`);
   const seen = new Map<string, number>();
   return parsed.map((record: unknown, index) => {
     const entry = readRecord(new Fields(record, `${file}:${index}: `, ''), defaults);
-    const reason = invalidReason(entry);
+    const reason = senselessReason(entry);
     if (reason !== null) throw new MountError(`${file}:${index}: ${reason}`);
     const before = seen.get(entry.sourcePath);
     if (before !== undefined) {
@@ -134,6 +142,28 @@ export function parseMounts(text: string, file: string, defaults: SpecDefaults):
     seen.set(entry.sourcePath, index);
     return entry;
   });
+}
+
+/** The first name that an object of a JSON array has twice, and the element of the array it is in; JSON.parse would keep only the last. */
+function findFieldGivenTwice(json: string): { name: string; index: number } | null {
+  // The names of every object that is open, null for an array.
+  const open: (Set<string> | null)[] = [];
+  let index = 0;
+  let text = '';
+  for (const [token] of json.matchAll(JSON_TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '[') open.push(null);
+    else if (token === '}' || token === ']') open.pop();
+    else if (token === ',') index += open.length === 1 ? 1 : 0;
+    else if (token !== ':') text = token;
+    else {
+      const names = open.at(-1);
+      const name = JSON.parse(text) as string;
+      if (names?.has(name)) return { name, index };
+      names?.add(name);
+    }
+  }
+  return null;
 }
 
 function readRecord(fields: Fields, defaults: SpecDefaults): MountEntry {

@@ -1,6 +1,6 @@
 /** Writes Hadoop's configuration files for simulated nameservices, for a router or for HDFS's own client. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { SimulatedNameservice } from './simulator.ts';
 
 export interface ConfigFileOptions {
@@ -11,13 +11,28 @@ export interface ConfigFileOptions {
 
 const FAILOVER_PROVIDER = 'org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider';
 
+/**
+ * Makes a directory and those above it, unless they are there. One by one: asked to do so itself, Node 24 never returns from file systems
+ * such as /proc, where nothing can be made. Throws the error of the operating system.
+ */
+export function makeDirectory(directory: string): void {
+  const missing: string[] = [];
+  let at = resolve(directory);
+  while (statSync(at, { throwIfNoEntry: false }) === undefined && at !== dirname(at)) {
+    missing.push(at);
+    at = dirname(at);
+  }
+  if (missing.length === 0 && !statSync(at).isDirectory()) throw new Error(`${at} is not a directory`);
+  for (const path of missing.reverse()) mkdirSync(path);
+}
+
 /** Writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml into a directory, which is made if need be. */
 export function writeConfigFiles(
   directory: string,
   nameservices: readonly SimulatedNameservice[],
   options: ConfigFileOptions,
 ): void {
-  mkdirSync(directory, { recursive: true });
+  makeDirectory(directory);
   const [first] = nameservices;
   const ids = nameservices.map(({ id }) => id);
   writeFileSync(

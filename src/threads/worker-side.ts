@@ -2,10 +2,11 @@ import { Engine } from '../call/engine.ts';
 import { MountSnapshot } from '../mount/snapshot.ts';
 import { Counters } from '../shared/counters.ts';
 import { announceEpoch } from '../shared/epochs.ts';
-import type { ThreadStart, ToThread } from './messages.ts';
+import type { FromThread, ThreadStart, ToThread } from './messages.ts';
 
 export function startEngine(start: ThreadStart): Engine {
-  return new Engine(start.settings, start.topology, start.control, new Counters(start.counters, start.thread));
+  const note = (text: string): void => start.port.postMessage({ kind: 'note', text } satisfies FromThread);
+  return new Engine(start.settings, start.topology, start.control, new Counters(start.counters, start.thread), note);
 }
 
 /** What the main thread says to every thread with an engine; false for a message that is not for one. */

@@ -72,14 +72,14 @@ describe('limits', () => {
     await using router = await InlineRouter.start({
       nameservices: { ns0: namenode.port },
       mounts: ['/a=ns0:/a'],
-      keys: { 'ipc.maximum.data.length': '1000' },
+      keys: { 'ipc.maximum.data.length': '1024' },
     });
     using honest = await RawClient.connect(router, { user: 'alice' });
     await honest.result({ ...CALL, request: { src: `/a/${'x'.repeat(780)}` } });
     const many = await Promise.all(Array.from({ length: 20 }, () => ByteClient.connect(router)));
-    for (const client of many) client.send(PREAMBLE, contextFrame({ user: 'bob' }), prefixOf(1001));
+    for (const client of many) client.send(PREAMBLE, contextFrame({ user: 'bob' }), prefixOf(1025));
     for (const client of many) expect((await client.whole()).length).toBe(0);
-    expect(router.notes[0]).toMatch(/closed: a frame of 1001 bytes, the limit is 1000 \(ipc\.maximum\.data\.length\)$/);
+    expect(router.notes[0]).toMatch(/closed: a frame of 1025 bytes, the limit is 1024 \(ipc\.maximum\.data\.length\)$/);
     await waitUntil(() => router.notes.at(-1)?.endsWith(' more of the like'), 'the rest is summed up');
     expect(router.notes.length).toBeLessThan(many.length);
     await honest.result(CALL);

@@ -394,7 +394,8 @@ describe('getListing at and above mount points', () => {
   });
 
   it('every name comes once and in order, whatever the pages', async () => {
-    const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '.', 'é', '\u{1f600}'), minLength: 1, maxLength: 3 });
+    const unit = fc.constantFrom('a', 'b', '-', '.', 'é', '\u{1f600}');
+    const name = fc.string({ unit, minLength: 1, maxLength: 3 }).filter((each) => each !== '.' && each !== '..');
     const sets = fc.record({
       files: fc.uniqueArray(name, { maxLength: 12 }),
       mounts: fc.uniqueArray(name, { minLength: 1, maxLength: 6 }),

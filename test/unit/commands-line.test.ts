@@ -84,6 +84,14 @@ describe('command line', { timeout: TIMEOUT_MS }, () => {
       'switchyard start: --workers: switchyard.workers = "0": out of range; allowed: 1 to 64\n',
     ],
     [
+      ['start', ...NS0, '--workers', '-1'],
+      'switchyard start: --workers: switchyard.workers = "-1": out of range; allowed: 1 to 64\n',
+    ],
+    [
+      ['start', ...NS0, '--rpc', '127.0.0.1:'],
+      'switchyard start: --rpc 127.0.0.1:: not an address, the port is missing; write HOST:PORT, with port 0 for any free one\n',
+    ],
+    [
       ['start', ...NS0, '--acceptors', 'two'],
       'switchyard start: --acceptors: switchyard.acceptors = "two": not a whole number; allowed: a whole number of 32 bits, e.g. 100\n',
     ],
@@ -180,7 +188,11 @@ describe('command line', { timeout: TIMEOUT_MS }, () => {
 });
 
 describe('check-config', { timeout: TIMEOUT_MS }, () => {
-  const sound = { 'dfs.nameservices': 'ns0', 'dfs.namenode.rpc-address.ns0': 'nn.example.com:8020' };
+  const sound = {
+    'dfs.nameservices': 'ns0',
+    'dfs.namenode.rpc-address.ns0': 'nn.example.com:8020',
+    'dfs.federation.router.default.nameserviceId': 'ns0',
+  };
 
   it('ends with 0 when nothing looks wrong', async () => {
     write('hdfs-site.xml', sound);
@@ -204,9 +216,9 @@ describe('check-config', { timeout: TIMEOUT_MS }, () => {
     });
     const text = await switchyard(['check-config'], { HADOOP_CONF_DIR: conf });
     expect(text.code).toBe(1);
-    expect(text.stdout).toContain('hdfs-site.xml:5: hadoop.security.authorization = true: service-level authorization');
+    expect(text.stdout).toContain('hdfs-site.xml:6: hadoop.security.authorization = true: service-level authorization');
     expect(text.stdout).toContain(
-      '  warning  hdfs-site.xml:4: dfs.federation.router.rcp-address: no router knows this key',
+      '  warning  hdfs-site.xml:5: dfs.federation.router.rcp-address: no router knows this key',
     );
     expect(text.stdout).toMatch(/\n2 problems\.\n$/);
     const json = await switchyard(['check-config', '--json'], { HADOOP_CONF_DIR: conf });
@@ -215,8 +227,15 @@ describe('check-config', { timeout: TIMEOUT_MS }, () => {
       directory: conf,
       problems: 2,
       unprotected: [{ key: 'hadoop.security.authorization' }],
-      findings: [{ severity: 'warning', place: 'hdfs-site.xml:4', key: 'dfs.federation.router.rcp-address' }],
+      findings: [{ severity: 'warning', place: 'hdfs-site.xml:5', key: 'dfs.federation.router.rcp-address' }],
     });
+  });
+
+  it('reports a router that no path leads through', async () => {
+    const { code, stdout } = await switchyard(['check-config', ...NS0]);
+    expect(code).toBe(1);
+    expect(stdout).toContain('dfs.federation.router.default.nameserviceId: without mount points');
+    expect(stdout).toMatch(/\n1 problem\.\n$/);
   });
 
   it('reports a file that cannot be read at all', async () => {
@@ -255,6 +274,8 @@ describe('parts of the command line', () => {
     });
     expect(parseFlags(['--name=--x'], options)).toEqual({ name: '--x' });
     expect(parseFlags(['--name='], options)).toEqual({ name: '' });
+    expect(parseFlags(['--name', '-1', '--set', '-2', '--set=-3'], options)).toEqual({ name: '-1', set: ['-2', '-3'] });
+    expect(() => parseFlags(['--all', '--all'], options)).toThrow('--all is given twice');
     expect(() => parseFlags(['--constructor', 'x'], options)).toThrow(UsageError);
     expect(() => parseFlags(['--', 'x'], options)).toThrow("unexpected argument 'x'");
   });

@@ -123,6 +123,7 @@ describe('startFromOptions', () => {
         'dfs.federation.router.metrics.enable=maybe',
       ],
       insecure: ['hadoop.security.authentication'],
+      mounts: ['/a=ns0:/a'],
       log,
     });
     const warnings = lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
@@ -131,6 +132,47 @@ describe('startFromOptions', () => {
       expect.stringContaining('dfs.federation.router.metrics.enable: "maybe" is neither true nor false'),
     ]);
     expect(lines.map(({ msg }) => msg)).toContain('keys without effect in this release, see check-config');
+  });
+
+  function warnings(lines: readonly { level: number; msg: string }[]): string[] {
+    return lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
+  }
+
+  it('warns when no path leads anywhere, and of mounts with several destinations', async () => {
+    const { log, lines } = recordingLog();
+    await startFromOptions({ configDir: null, set: NS0, log });
+    expect(warnings(lines)).toEqual([
+      expect.stringMatching(/every path is refused; give it a default nameservice .*--mount/),
+    ]);
+    lines.length = 0;
+    await startFromOptions({ configDir: null, set: NS0, mounts: ['/a=ns0,ns1:/a', '/b=ns0:/b'], log });
+    expect(lines.filter(({ level }) => level === 40)).toEqual([
+      expect.objectContaining({ mounts: ['/a'], msg: expect.stringContaining('several destinations') }),
+    ]);
+    lines.length = 0;
+    const set = [...NS0, 'dfs.federation.router.default.nameserviceId=ns0'];
+    await startFromOptions({ configDir: null, set, log });
+    expect(warnings(lines)).toEqual([]);
+  });
+
+  it('refuses a State Store that it does not read, and warns of it when mounts are given', async () => {
+    const { log, lines } = recordingLog();
+    const set = [...NS0, 'hadoop.zk.address=zk:2181', 'dfs.federation.router.default.nameserviceId=ns0'];
+    await expect(startFromOptions({ configDir: null, set, log })).rejects.toMatchObject({
+      name: 'ConfigError',
+      key: 'hadoop.zk.address',
+      message: expect.stringContaining('names a State Store that this release does not read'),
+    });
+    expect(started).toEqual([]);
+    await startFromOptions({ configDir: null, set, mounts: ['/a=ns0:/a'], log });
+    expect(warnings(lines)).toEqual([expect.stringContaining('hadoop.zk.address: names a State Store')]);
+  });
+
+  it('refuses an address of another machine', async () => {
+    await expect(startFromOptions({ configDir: null, set: NS0, rpc: '192.0.2.1:0' })).rejects.toThrow(
+      '--rpc: dfs.federation.router.rpc-address = "192.0.2.1:0": 192.0.2.1 is no address of this machine',
+    );
+    expect(started).toEqual([]);
   });
 
   it('refuses a wrong configuration before anything starts', async () => {

@@ -264,7 +264,19 @@ describe('includes', () => {
       /hdfs-site\.xml:2:\d+: the included file 'nope\.xml' does not exist; create it/,
     );
     write('hdfs-site.xml', include('hdfs-site.xml'));
-    expect(failure(load).message).toContain('more than 16 files include one another');
+    expect(failure(load).message).toMatch(
+      /^\S*hdfs-site\.xml:2:\d+: files include one another in a circle \(hdfs-site\.xml → hdfs-site\.xml\); take one/,
+    );
+    write('hdfs-site.xml', include('a.xml'));
+    write('a.xml', include('b.xml'));
+    write('b.xml', include('a.xml'));
+    expect(failure(load).message).toMatch(/^\S*b\.xml:2:\d+: .* in a circle \(a\.xml → b\.xml → a\.xml\); take one/);
+    for (let depth = 0; depth < 17; depth++) write(`${depth}.xml`, include(`${depth + 1}.xml`));
+    write('17.xml', '');
+    write('hdfs-site.xml', include('0.xml'));
+    expect(failure(load).message).toMatch(
+      /^\S*15\.xml:2:\d+: more than 16 files include one another; include them side/,
+    );
     write('one.xml', property('a', '1'));
     write('hdfs-site.xml', include('one.xml').repeat(1_001));
     expect(failure(load).message).toContain('more than 1000 included files');

@@ -64,6 +64,7 @@ describe('table of keys', () => {
     expect(nearestKey('dfs.federation.router.rpc-adress')).toBe('dfs.federation.router.rpc-address');
     expect(nearestKey('switchyard.worker')).toBe('switchyard.workers');
     expect(nearestKey('completely.different')).toBeNull();
+    expect(nearestKey('dfs.federation.router.ns.name')).toBeNull();
     expect(() => keyOf('completely.different')).toThrow('is not in the table of keys');
   });
 });
@@ -76,7 +77,6 @@ describe('settings that promise protection', () => {
   it.each([
     ['hadoop.security.authentication', 'kerberos'],
     ['hadoop.security.authentication', 'KERBEROS'],
-    ['hadoop.security.authentication', 'token'],
     ['hadoop.rpc.protection', 'privacy'],
     ['hadoop.rpc.protection', 'integrity'],
     ['hadoop.rpc.protection', 'authentication,privacy'],
@@ -113,6 +113,16 @@ describe('settings that promise protection', () => {
     ['hadoop.security.authentication', ''],
   ])('lets %s = %s pass', (key, value) => {
     expect(refuseUnprotected(configure({ [key]: value }), [])).toEqual([]);
+  });
+
+  it.each([
+    ['dfs.http.policy', 'foo', 'HTTP_ONLY, HTTPS_ONLY, HTTP_AND_HTTPS'],
+    ['hadoop.security.authentication', 'token', 'simple, kerberos'],
+    ['hadoop.rpc.protection', 'authentication,secret', 'authentication, integrity, privacy'],
+  ])('refuses %s = %s, which means nothing, even when it is named', (key, value, allowed) => {
+    const message = `--set: ${key} = "${value}": not one of the possible values; allowed: ${allowed}`;
+    expect(() => refuseUnprotected(configure({ [key]: value }), [key])).toThrow(message);
+    expect(findUnprotected(configure({ [key]: value }))).toEqual([]);
   });
 
   it('names all of them at once, and needs each to be named', () => {

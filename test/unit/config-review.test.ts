@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Configuration } from '../../src/config/configuration.ts';
-import { type Review, reviewConfiguration } from '../../src/config/review.ts';
+import { type Review, reviewConfiguration, reviewReach } from '../../src/config/review.ts';
 
 const LOCAL = new Set(['localhost', '127.0.0.1']);
 const SOUND = {
@@ -114,12 +114,66 @@ describe('review of a configuration', () => {
       `error hdfs-rbf-site.xml:2 hadoop.proxyuser.x.hosts: "1.2.3.4/77" is '1.2.3.4/77' is no network; write ADDRESS/BITS, e.g. 10.1.0.0/16`,
     ],
     [
+      'dfs.http.policy',
+      'foo',
+      'error hdfs-rbf-site.xml:2 dfs.http.policy: "foo" is not one of the possible values; allowed: HTTP_ONLY, HTTPS_ONLY, HTTP_AND_HTTPS',
+    ],
+    [
+      'ipc.maximum.data.length',
+      '10',
+      'error hdfs-rbf-site.xml:2 ipc.maximum.data.length: "10" is out of range; allowed: 1024 to 2147483647 bytes',
+    ],
+    [
+      'dfs.federation.router.ns.name',
+      'x',
+      'warning hdfs-rbf-site.xml:2 dfs.federation.router.ns.name: no router knows this key; remove it',
+    ],
+    [
+      'hadoop.zk.address',
+      'zk:2181',
+      'warning hdfs-rbf-site.xml:2 hadoop.zk.address: names a State Store that this release does not read, so its mount points are not served; give the mount points with --mount or --mounts, or take org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl as dfs.federation.router.store.driver.class, or set dfs.federation.router.store.enable to false',
+    ],
+    [
       'dfs.federation.router.store.driver.class',
       'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl',
       'warning hdfs-rbf-site.xml:2 dfs.federation.router.store.driver.class: the file driver has no directory; set dfs.federation.router.store.driver.file.directory',
     ],
   ])('says what is wrong with %s = %s', (key, value, message) => {
     expect(messages(review({ [key]: value }))).toContain(message);
+  });
+
+  it('finds unknown keys of the command line, whoever they seem to belong to, but for variables', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Hadoop's configuration
+    write('hdfs-site.xml', { ...SOUND, 'dfs.replication': '${copies}', 'bogus.other': '1' });
+    const overrides = ['bogus.key', 'ipc.client.pings', 'copies'].map((key) => ({ key, value: '3', origin: '--set' }));
+    const configuration = new Configuration({ directory: conf, overrides, environment: {} });
+    expect(messages(reviewConfiguration(configuration, LOCAL))).toEqual([
+      'warning --set bogus.key: has no effect, this router reads no such key; remove it',
+      'warning --set ipc.client.pings: has no effect, this router reads no such key; did you mean ipc.client.ping?',
+    ]);
+  });
+
+  it('finds a file that is no configuration', () => {
+    write('hdfs-site.xml', SOUND);
+    writeFileSync(join(conf, 'core-site.xml'), '<?xml version="1.0"?>\n<config><property/></config>');
+    const configuration = new Configuration({ directory: conf, environment: {} });
+    expect(messages(reviewConfiguration(configuration, LOCAL))).toEqual([
+      'warning core-site.xml:2 : the outermost element is <config>; it should be <configuration>',
+    ]);
+  });
+
+  it('finds that no path leads anywhere', () => {
+    const reach = (settings: Readonly<Record<string, string>>): string[] => {
+      write('hdfs-rbf-site.xml', settings);
+      const findings = reviewReach(new Configuration({ directory: conf, environment: {} }));
+      return findings.map(({ severity, place, key }) => `${severity} ${place} ${key}`);
+    };
+    const id = 'dfs.federation.router.default.nameserviceId';
+    const enable = 'dfs.federation.router.default.nameservice.enable';
+    expect(reach({})).toEqual([`warning default ${id}`]);
+    expect(reach({ [id]: 'ns0', [enable]: 'false' })).toEqual([`warning hdfs-rbf-site.xml:3 ${enable}`]);
+    expect(reach({ [id]: 'ns0' })).toEqual([]);
+    expect(reach({ 'hadoop.zk.address': 'zk:2181' })).toEqual([]);
   });
 
   it('reports router keys that do nothing in core-site.xml, and values that final ones stop', () => {

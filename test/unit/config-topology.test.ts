@@ -2,7 +2,7 @@ import { hostname, networkInterfaces, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.ts';
 import { Configuration } from '../../src/config/configuration.ts';
-import { readSettings, readStateStoreDirectory } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import { findLocalHosts, namesOfThisHost, readTopology, requireNameservices } from '../../src/config/topology.ts';
 import type { Settings, Topology } from '../../src/shared/settings.ts';
 
@@ -119,6 +119,26 @@ describe('topology', () => {
     expect(topologyOf(byAddress).nameservices).toHaveLength(2);
     const monitored = { ...TWO_NAMESERVICES, ...federation, [`${ROUTER}.monitor.namenode`]: 'ns0,fed' };
     expect(() => topologyOf(monitored)).toThrow('nameservice fed is this router itself');
+  });
+
+  it('is this router when it listens everywhere and a NameNode has its port on a loopback address', () => {
+    const own = { 'dfs.nameservices': 'ns0', 'dfs.namenode.rpc-address.ns0': '127.9.9.9:8888' };
+    const everywhere = configure(own);
+    const read = readTopology(everywhere, LOCAL);
+    expect(read.skipped).toMatchObject([{ id: 'ns0', reason: 'own-address' }]);
+    expect(() => requireNameservices(read, everywhere)).toThrow(
+      /is the address of its client port; correct that address, or give the router another port \(--rpc, dfs\.federation\.router\.rpc-address\)$/,
+    );
+    expect(topologyOf({ ...own, [`${ROUTER}.rpc-bind-host`]: '127.0.0.1' }).nameservices).toHaveLength(1);
+    expect(topologyOf({ ...own, [`${ROUTER}.rpc-address`]: '0.0.0.0:8889' }).nameservices).toHaveLength(1);
+  });
+
+  it('asks the name service for loopback addresses too when it listens everywhere', async () => {
+    const own = { 'dfs.namenode.rpc-address.ns0': 'me.example.org:8888' };
+    const lookUp = (): Promise<string[]> => Promise.resolve(['127.0.1.1']);
+    expect(await findLocalHosts(configure(own), lookUp)).toContain('me.example.org');
+    const bound = { ...own, [`${ROUTER}.rpc-address`]: '127.0.0.1:8888' };
+    expect(await findLocalHosts(configure(bound), lookUp)).not.toContain('me.example.org');
   });
 
   it('refuses to be empty', () => {
@@ -271,17 +291,5 @@ describe('settings', () => {
   ])('refuses %s = %s', (key, value, message) => {
     expect(() => settingsOf({ [key]: value })).toThrow(ConfigError);
     expect(() => settingsOf({ [key]: value })).toThrow(message);
-  });
-
-  it('reads the directory of the file driver only', () => {
-    const driver = `${ROUTER}.store.driver.class`;
-    const file = 'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl';
-    const directory = `${ROUTER}.store.driver.file.directory`;
-    expect(readStateStoreDirectory(configure({ [directory]: '/s' }))).toBeNull();
-    expect(readStateStoreDirectory(configure({ [driver]: ` ${file} ` }))).toBeNull();
-    expect(readStateStoreDirectory(configure({ [driver]: file, [directory]: '/s' }))).toBe('/s');
-    expect(
-      readStateStoreDirectory(configure({ [driver]: file, [directory]: '/s', [`${ROUTER}.store.enable`]: 'false' })),
-    ).toBeNull();
   });
 });

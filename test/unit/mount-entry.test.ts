@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPath, isCanonicalPath, writeCanonicalPath } from '../../src/mount/canonical.ts';
-import { invalidReason, MAX_DESTINATIONS, type MountEntry, unusableReason } from '../../src/mount/entry.ts';
+import {
+  invalidReason,
+  MAX_DESTINATIONS,
+  type MountEntry,
+  senselessReason,
+  unusableReason,
+} from '../../src/mount/entry.ts';
 import { mount } from './mount-samples.ts';
 
 describe('validation of mount entries', () => {
@@ -52,6 +58,34 @@ describe('validation of mount entries', () => {
   it.each(invalid)('%s is refused when written, not when read', (_name, entry, message) => {
     expect(invalidReason(entry)).toMatch(message);
     expect(unusableReason(entry)).toBeNull();
+  });
+
+  const none = mount('/a', ['ns0:/a']).quota;
+  const senseless: [string, MountEntry, RegExp][] = [
+    ['.. in the source', mount('/a/../b', ['ns0:/a']), /the source path has a component '\.\.'/],
+    ['. in the source', mount('/.', ['ns0:/a']), /the source path has a component '\.'/],
+    ['.. in a destination', mount('/a', ['ns0:/a/..']), /a destination path has a component '\.\.'/],
+    ['NUL in the source', mount('/a\0', ['ns0:/a']), /the source path has a NUL character/],
+    ['NUL in a destination', mount('/a', ['ns0:/\0']), /a destination path has a NUL character/],
+    ['/.reserved', mount('/.reserved', ['ns0:/a']), /\/\.reserved is HDFS's own/],
+    ['below /.reserved', mount('/.reserved/raw', ['ns0:/a']), /\/\.reserved is HDFS's own/],
+    ['a destination twice', mount('/a', ['ns0:/x', 'ns1:/x', 'ns0:/x/']), /has the destination ns0:\/x twice/],
+    ['a quota below -1', mount('/a', ['ns0:/a'], { quota: { ...none, spaceQuota: -2n } }), /-2 is no quota; use -1/],
+    [
+      'a quota of a type below -1',
+      mount('/a', ['ns0:/a'], { quota: { ...none, types: [{ type: 'SSD', quota: -7n, consumed: 0n }] } }),
+      /-7 is no quota/,
+    ],
+  ];
+  it.each(senseless)('%s makes no sense in a mount given to this router', (_name, entry, message) => {
+    expect(senselessReason(entry)).toMatch(message);
+    expect(invalidReason(entry)).toBeNull();
+  });
+
+  it('lets names pass that only look like those', () => {
+    const entry = mount('/.reserved.old/...', ['ns0:/..a/.b', 'ns0:/c', 'ns1:/c']);
+    expect(senselessReason(entry)).toBeNull();
+    expect(senselessReason(mount('a', ['ns0:/a']))).toMatch('is not absolute');
   });
 });
 

@@ -31,6 +31,8 @@ describe('--mount', () => {
     ['', /not understood/],
     ['/src=ns:/dst@FASTEST', /'FASTEST' is no destination order; use HASH, LOCAL.*--mounts/],
     ['/src/=ns:/dst', /write '\/src'/],
+    ['/a/../b=ns:/dst', /--mount \/a\/\.\.\/b=ns:\/dst: mount '\/a\/\.\.\/b': the source path has a component/],
+    ['/src=ns,ns:/dst', /has the destination ns:\/dst twice/],
   ])('%s is refused', (spec, message) => {
     expect(() => parseMountSpec(spec, WITH)).toThrow(message);
   });
@@ -139,6 +141,24 @@ describe('--mounts', () => {
     ],
   ])('refuses: %s', (_name, records, message) => {
     expect(() => parse(records)).toThrow(message);
+  });
+
+  it('refuses a field that is given twice, JSON.parse would take the last', () => {
+    const record = (more: string): string =>
+      `{"srcPath": "/a,}\\"{", "destinations": [{"nameserviceId": "ns0", "path": "/x"}]${more}}`;
+    const first = record('').replace('/a', '/first');
+    expect(parseMounts(`[${first}, ${record('')}]`, 'm.json', WITH)).toHaveLength(2);
+    expect(() => parseMounts(`[${first}, ${record(', "\\u0073rcPath": "/b"')}]`, 'm.json', WITH)).toThrow(
+      "m.json:1: field 'srcPath' is given twice; remove one",
+    );
+    expect(() => parseMounts(`[${record(', "quota": {"quota": 1, "quota": 2}')}]`, 'm.json', WITH)).toThrow(
+      "m.json:0: field 'quota' is given twice",
+    );
+    expect(() => parseMounts(`[${record(', "quota": {"quota": 1}')}]`, 'm.json', WITH)).not.toThrow();
+  });
+
+  it('reads a file with a byte order mark', () => {
+    expect(parseMounts(`\ufeff${JSON.stringify([good])}`, 'm.json', WITH)).toHaveLength(1);
   });
 
   it('refuses text that is no JSON', () => {

@@ -79,6 +79,8 @@ describe('switchyard simulate', () => {
     [['--service-time', 'fast'], '--service-time: service time "fast": allowed are'],
     [['--nameservices', 'a,a'], 'name each only once'],
     [['--port-base', '70000'], 'port base 70000'],
+    [['--write-config', '/proc/none/x'], '--write-config /proc/none/x: ENOENT'],
+    [['--write-config', MAIN], `--write-config ${MAIN}: ${MAIN} is not a directory; name a directory`],
     [['--nonsense'], 'unknown flag --nonsense'],
   ])('refuses %j', async (args, message) => {
     await expect(run(args)).rejects.toMatchObject({ name: 'UsageError', message: expect.stringContaining(message) });

@@ -21,7 +21,7 @@ export const IPC_KEYS: readonly Key[] = [
     { name: 'ipc.client.bind.wildcard.addr', type: 'bool', default: 'false', status: 'ignored', meaning: 'Bind outgoing sockets to wildcard' },
     { name: 'ipc.client.fallback-to-simple-auth-allowed', type: 'bool', default: 'false', status: 'later', meaning: 'Allow simple-auth fallback' },
     { name: 'ipc.client.async.calls.max', type: 'int', default: '100', status: 'ignored', meaning: 'Async calls limit' },
-    { name: 'ipc.maximum.data.length', type: 'int', default: '134217728', status: 'used', unit: 'bytes', meaning: 'Longest request of a client' },
+    { name: 'ipc.maximum.data.length', type: 'int', default: '134217728', status: 'used', unit: 'bytes', range: [1_024, 2_147_483_647], meaning: 'Longest request of a client' },
     { name: 'ipc.maximum.response.length', type: 'int', default: '134217728', status: 'used', unit: 'bytes', meaning: 'Longest answer of a NameNode' },
     { name: 'ipc.server.max.response.size', type: 'int', default: '1048576', status: 'ignored', unit: 'bytes', meaning: 'Response buffer warning/shrink size' },
     { name: 'ipc.server.listen.queue.size', type: 'int', default: '256', status: 'ignored', meaning: 'Listen backlog' },

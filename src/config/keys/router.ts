@@ -7,7 +7,7 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.default.nameserviceId', type: 'string', default: '', status: 'used', meaning: 'Nameservice of the paths that no mount point covers; empty: such paths fail' },
     { name: 'dfs.federation.router.default.nameservice.enable', type: 'bool', default: 'true', status: 'used', meaning: 'false: paths that no mount point covers fail, whatever the default nameservice' },
     { name: 'dfs.federation.router.client.allow-partial-listing', type: 'bool', default: 'true', status: 'later', meaning: 'Listing over several nameservices may skip a failing one' },
-    { name: 'dfs.federation.router.client.mount-status.time-out', type: 'duration', default: '1s', status: 'used', unit: 'ms', meaning: 'Time allowed to collect attributes of mount points in a listing' },
+    { name: 'dfs.federation.router.client.mount-status.time-out', type: 'duration', default: '1s', status: 'used', unit: 'ms', meaning: 'Longest wait for the nameservice of a directory with mount points below it (then the mount points alone are the answer), and for the owner of an inode path' },
     { name: 'dfs.federation.router.file.resolver.client.class', type: 'class', default: 'org.apache.hadoop.hdfs.server.federation.resolver.MountTableResolver', status: 'understood', meaning: 'Class of the path resolver; one resolver does here what both of the Java classes do' },
     { name: 'dfs.federation.router.mount-table.cache.enable', type: 'bool', default: 'true', status: 'understood', meaning: 'Cache of resolved paths; the mount table is searched directly here' },
     { name: 'dfs.federation.router.mount-table.max-cache-size', type: 'int', default: '10000', status: 'understood', meaning: 'Size of the cache of resolved paths' },
