@@ -178,11 +178,18 @@ export class Attempts implements AttemptOwner {
     if (!namenode.isAlive(this.#engine.clock.nowMs, this.#engine.settings.connectTimeoutMs)) {
       this.#engine.block.clearActive(call.nameservice, call.namenode);
       this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
+      // What closed its connection before was the end of the NameNode, not the call.
+      call.suspect = false;
     }
-    // What closed its connection before was the end of the NameNode, not the call.
-    call.suspect = false;
     call.lastTrouble = `${namenode.address}: ${why}`;
     this.route(call);
+  }
+
+  /** No NameNode has the call, and the one that it waits for, if any, gives no sign of life. */
+  isUnreached(call: Call): boolean {
+    if (call.place === Place.SLEEPING) return true;
+    if (call.place !== Place.WAITING && call.place !== Place.SUSPECT) return false;
+    return !this.#namenodeOf(call).isAlive(this.#engine.clock.nowMs, this.#engine.settings.connectTimeoutMs);
   }
 
   onExpired(call: Call): void {

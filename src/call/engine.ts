@@ -162,7 +162,7 @@ export class Engine implements WorkerSide, CallOwner {
         call.frame = frame;
         call.start = start;
         call.end = end;
-        this.#overloaded(call);
+        this.overloaded(call);
         return;
       }
       call.claimedBytes = length;
@@ -202,7 +202,7 @@ export class Engine implements WorkerSide, CallOwner {
   forward(call: Call, nameservice: number): void {
     this.assign(call, nameservice);
     if ((this.#counts[nameservice] as number) > MAX_CALLS_PER_NAMESERVICE) {
-      this.#overloaded(call);
+      this.overloaded(call);
       return;
     }
     const bytes = this.#outgoing.excessiveBytes(call);
@@ -404,7 +404,8 @@ export class Engine implements WorkerSide, CallOwner {
     if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
   }
 
-  #overloaded(call: Call): void {
+  /** Ends a call for which there is no room. */
+  overloaded(call: Call): void {
     const where = call.nameservice < 0 ? '' : ` for NS: ${this.nameserviceName(call.nameservice)}`;
     this.fail(call, Failure.STANDBY, `Router ${this.settings.routerId} is overloaded${where}`);
   }

@@ -11,6 +11,8 @@ const NOTHING = Buffer.alloc(0);
 export abstract class OwnReply implements Composer {
   readonly ofCall = true;
   readonly over = false;
+  /** Whether `answerAlone` gives the client something true by itself. */
+  readonly standsAlone: boolean = true;
   protected readonly engine: Engine;
 
   constructor(engine: Engine) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Plain } from '../../src/wire/messages.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
-import { RawClient, type RawReply } from '../support/raw-client.ts';
+import { decodeResponse, RawClient, type RawReply } from '../support/raw-client.ts';
 import { answerPlainly, fileStatus, IO, ScriptedNameNode } from '../support/scripted-namenode.ts';
 import { waitUntil } from '../support/wait.ts';
 
@@ -58,20 +58,57 @@ async function namesIn(client: RawClient, src: string): Promise<string[]> {
 }
 
 describe('a directory with mount points below', () => {
-  it('is made of them while its nameservice does not answer; what comes late is dropped', async () => {
+  it('is made of them while no NameNode of its nameservice is active; the parts left behind end by themselves', async () => {
     const { router, client } = await start();
-    ns0.handler = () => {};
+    ns0.state = 'standby';
     expect(await namesIn(client, '/')).toEqual(['nest', 'one', 'top']);
     expect(await namesIn(client, '/nest')).toEqual(['in']);
     expect(await client.result(status('/top'))).toMatchObject({ fs: { fileType: 'IS_DIR', owner: 'router' } });
-    expect(ns0.calls.map(({ method }) => method)).toEqual(['getListing', 'getListing', 'getFileInfo']);
-    // The parts wait for the NameNode alone.
-    expect(router.engine.calls.inUse).toBe(3);
-    for (const call of ns0.calls) answerPlainly(call);
-    await waitUntil(() => router.engine.calls.inUse === 0, 'the late replies are taken');
-    expect(router.count('unknownReplies')).toBe(0);
-    ns0.handler = answerPlainly;
+    await waitUntil(() => router.engine.calls.inUse === 0, 'the parts have ended');
+    ns0.state = 'active';
     expect((await client.result(status('/nest/x')))['fs']).toMatchObject({ fileType: 'IS_FILE' });
+  });
+
+  it('is waited for while a NameNode is at it, however slow: what it has belongs to the answer', async () => {
+    const { router, client } = await start();
+    ns0.handler = () => {};
+    client.send(listing('/'));
+    client.send(status('/nest'));
+    await ns0.until(() => ns0.calls.length === 2, 'both are at the NameNode');
+    // Two deadlines pass without an answer.
+    const seen = router.engine.clock.nowMs;
+    await waitUntil(() => router.engine.clock.nowMs > seen + 2 * SOON_MS, 'the time-out has passed twice');
+    for (const call of ns0.calls) {
+      if (call.method === 'getFileInfo') call.succeed({ fs: fileStatus(77) });
+      else call.succeed({ dirList: { partialListing: [fileStatus(1, 'file')], remainingEntries: 0 } });
+    }
+    const replies = [await client.receive(), await client.receive()];
+    const listed = decodeResponse('getListing', (replies[0] as RawReply).body) as {
+      dirList: { partialListing: Plain[] };
+    };
+    expect(listed.dirList.partialListing.map(({ path }) => String(path))).toEqual(['file', 'nest', 'one', 'top']);
+    expect(decodeResponse('getFileInfo', (replies[1] as RawReply).body)).toMatchObject({ fs: { length: 77 } });
+  });
+
+  it('is not made of them on a later page: names of the NameNode would be missing', async () => {
+    const { client } = await start({ settings: { callBudgetMs: 3 * SOON_MS } });
+    ns0.state = 'standby';
+    const page = { method: 'getListing', request: { src: '/', startAfter: Buffer.from('a'), needLocation: false } };
+    expect(await client.call(page)).toMatchObject({ exception: 'org.apache.hadoop.ipc.StandbyException' });
+  });
+
+  it('keeps its part within the memory limit', async () => {
+    const { router, client } = await start({
+      settings: { memoryBytes: 4_000_000, maxRequestBytes: 1_300_000, mountStatusTimeoutMs: BUDGET_MS },
+    });
+    ns0.handler = () => {};
+    const padded = { src: '/', startAfter: Buffer.alloc(0), needLocation: false };
+    const big = { ...listing('/'), request: padded, header: { callerContext: { context: 'x'.repeat(1_000_000) } } };
+    for (let i = 0; i < 6; i++) client.send(big);
+    const refused = await client.receive();
+    expect(refused).toMatchObject({ exception: 'org.apache.hadoop.ipc.StandbyException' });
+    expect(router.block.usedKib).toBeLessThanOrEqual(4_000_000 / 1024);
+    expect(ns0.calls.length).toBeLessThan(3);
   });
 
   it('is made of them at once when its nameservice has no NameNode', async () => {
@@ -87,7 +124,6 @@ describe('a directory with mount points below', () => {
     const { router, client } = await start();
     await ns0.stop();
     expect(await namesIn(client, '/')).toEqual(['nest', 'one', 'top']);
-    expect(router.engine.calls.inUse).toBe(1);
     await waitUntil(() => router.engine.calls.inUse === 0, 'the part has ended, long before its budget');
     expect(router.count('callsExpired')).toBe(0);
   });

@@ -47,7 +47,7 @@ export function answerAtMounts(engine: Engine, call: Call, makeReply: (path: str
   if (nameservice < 0) {
     reply.answerAlone(call);
     engine.free(call);
-  } else if (mountsBelow) {
+  } else if (mountsBelow && reply.standsAlone) {
     new DirectoryOfMounts(engine, call, reply).ask(nameservice);
   } else {
     call.byPath = true;
@@ -57,8 +57,9 @@ export function answerAtMounts(engine: Engine, call: Call, makeReply: (path: str
 }
 
 /**
- * A directory with mount points below: its own nameservice is asked, but those below are there whether it answers or not. Without an
- * answer in time (`dfs.federation.router.client.mount-status.time-out`), or with none at all, the mount points are the whole answer.
+ * A directory with mount points below: its own nameservice is asked, but those below are there whether it answers or not. When no NameNode of
+ * it could be asked within `dfs.federation.router.client.mount-status.time-out`, or none has an answer, the mount points are the whole answer.
+ * A NameNode that was asked and is slow is waited for: an answer without what it has would be taken for the whole directory.
  */
 class DirectoryOfMounts implements Composer {
   readonly ofCall = false;
@@ -66,7 +67,8 @@ class DirectoryOfMounts implements Composer {
   readonly #engine: Engine;
   readonly #whole: Call;
   readonly #reply: OwnReply;
-  readonly #deadline = new Deadline(() => this.#answerAlone());
+  readonly #deadline = new Deadline(() => this.#onDeadline());
+  #part: Call | null = null;
 
   constructor(engine: Engine, whole: Call, reply: OwnReply) {
     this.#engine = engine;
@@ -79,10 +81,16 @@ class DirectoryOfMounts implements Composer {
     const whole = this.#whole;
     // The part may outlive the whole: it needs a request of its own.
     const { frame, fields } = copyRequest(whole);
+    if (!engine.budget.claim(frame.length)) {
+      engine.overloaded(whole);
+      return;
+    }
     const part = engine.makePart(whole, 0, fields, frame);
     part.path = whole.path;
     part.pathPrefixBytes = whole.pathPrefixBytes;
     part.composer = this;
+    part.claimedBytes = frame.length;
+    this.#part = part;
     whole.place = Place.COMPOSING;
     engine.wheel.add(this.#deadline, engine.settings.mountStatusTimeoutMs);
     engine.forward(part, nameservice);
@@ -91,7 +99,12 @@ class DirectoryOfMounts implements Composer {
   onReply(_part: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
     if (this.over) return;
     this.#end();
-    this.#reply.onReply(this.#whole, scan, buffer, start, end);
+    try {
+      this.#reply.onReply(this.#whole, scan, buffer, start, end);
+    } catch (error) {
+      this.#engine.fail(this.#whole, Failure.IO, error instanceof Error ? error.message : String(error));
+      return;
+    }
     this.#engine.free(this.#whole);
   }
 
@@ -105,6 +118,12 @@ class DirectoryOfMounts implements Composer {
     this.#engine.fail(this.#whole, className, message);
   }
 
+  #onDeadline(): void {
+    const { attempts, wheel, settings } = this.#engine;
+    if (attempts.isUnreached(this.#part as Call)) this.#answerAlone();
+    else wheel.add(this.#deadline, settings.mountStatusTimeoutMs);
+  }
+
   #answerAlone(): void {
     this.#end();
     this.#reply.answerAlone(this.#whole);
@@ -113,6 +132,7 @@ class DirectoryOfMounts implements Composer {
 
   #end(): void {
     this.over = true;
+    this.#part = null;
     this.#engine.wheel.remove(this.#deadline);
   }
 }

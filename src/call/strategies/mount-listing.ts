@@ -28,8 +28,12 @@ class ListingAtMounts extends OwnReply {
   readonly #path: string;
   readonly #startAfter: Buffer;
 
+  /** A later page belongs to a listing that has begun with names of the NameNode: it cannot go on without them. */
+  override readonly standsAlone: boolean;
+
   constructor(engine: Engine, path: string, startAfter: Buffer) {
     super(engine);
+    this.standsAlone = startAfter.length === 0;
     this.#path = path;
     this.#startAfter = startAfter;
   }
