@@ -7,6 +7,7 @@ import type { FromThread } from '../threads/messages.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { Impersonation } from './impersonation.ts';
+import { raiseInlining } from './jit.ts';
 import { Listeners } from './listeners.ts';
 import type { Log } from './log.ts';
 import { MountPublisher } from './mount-publisher.ts';
@@ -25,6 +26,7 @@ const STOP_MS = 5000;
 
 /** Starts the threads of a router and resolves when it serves clients. Rejects when it cannot listen or the mount table cannot be built. */
 export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
+  raiseInlining();
   const router = new Router(options);
   try {
     await router.start();
