@@ -40,7 +40,6 @@ interface Worker {
   connections: number;
   /** Connections that wait for room in its ring. */
   waiting: ClientConnection[];
-  dirty: boolean;
 }
 
 /**
@@ -107,7 +106,7 @@ export class Acceptor implements AcceptorSide {
 
   addWorker(index: number, link: WorkerLink): void {
     const before = this.#workers[index];
-    this.#workers[index] = { link, users: new Map(), connections: 0, waiting: [], dirty: false };
+    this.#workers[index] = { link, users: new Map(), connections: 0, waiting: [] };
     if (before !== undefined) this.#replaceWorker(index, before);
   }
 
