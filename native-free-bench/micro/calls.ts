@@ -8,8 +8,8 @@ import { NameIndex } from '../../src/wire/name-index.ts';
 import { writeSuccessHead } from '../../src/wire/reply-head.ts';
 import { ReplyScan, scanReply } from '../../src/wire/reply-scan.ts';
 import { RequestSplice, spliceBound, spliceRequest } from '../../src/wire/splice.ts';
-import { bytesField, CallId, encodeCall } from '../path/frames.ts';
-import { REPLY_BOUND_BYTES, RequestFields, readRequest, writeReply } from '../path/namenode-replies.ts';
+import { bytesField, CallId, encodeCall } from '../harness/frames.ts';
+import { REPLY_BOUND_BYTES, RequestFields, readRequest, writeReply } from '../harness/namenode-replies.ts';
 import { expect, type Subject } from './subject.ts';
 
 const FRAME_PREFIX_BYTES = 4;

@@ -6,7 +6,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { Bench } from 'tinybench';
-import { readArguments, readWhole } from '../path/arguments.ts';
+import { readArguments, readWhole } from '../harness/arguments.ts';
 import { callSubjects } from './calls.ts';
 import { mountSubjects } from './mounts.ts';
 import { recordSubjects } from './records.ts';

@@ -14,17 +14,24 @@ import { cpus, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { readArguments, readNames, readNumber, readWhole, refuse } from './arguments.ts';
-import { Child, stopAll } from './children.ts';
-import type { LoadResult } from './loader.ts';
-import { readAllowedCores, readDescriptorLimit } from './process-meter.ts';
-import { haproxyVersion, ROUTER_SOURCES, type RunningProxy, startProxy, VARIANTS, type Variant } from './proxies.ts';
+import { readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
+import { Child, stopAll } from '../harness/children.ts';
+import type { LoadResult } from '../harness/loader.ts';
+import { readAllowedCores, readDescriptorLimit } from '../harness/process-meter.ts';
+import {
+  haproxyVersion,
+  ROUTER_SOURCES,
+  type RunningProxy,
+  startProxy,
+  VARIANTS,
+  type Variant,
+} from '../harness/proxies.ts';
+import type { StubStats } from '../harness/stub-namenode.ts';
 import { printScenario, type Round, type ScenarioSummary, summarise } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
-import type { StubStats } from './stub-namenode.ts';
 
-const LOADER: string = fileURLToPath(new URL('./loader.ts', import.meta.url));
-const STUB: string = fileURLToPath(new URL('./stub-namenode.ts', import.meta.url));
+const LOADER: string = fileURLToPath(new URL('../harness/loader.ts', import.meta.url));
+const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
 /** Time for a loader to start, connect and report, besides its warm-up and measured time. */
 const LOADER_SLACK_MS = 30_000;
 /** Load before the measured time of each round; once more before the first round, in which nothing is compiled yet. */

@@ -1,7 +1,8 @@
 /** Numbers of a bench run: what one round gives, how rounds are summed up, how it is printed. */
 
-import type { LoadResult } from './loader.ts';
-import type { Variant } from './proxies.ts';
+import type { LoadResult } from '../harness/loader.ts';
+import type { Variant } from '../harness/proxies.ts';
+import { median, printTable } from '../harness/table.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** One variant in one round. */
@@ -35,14 +36,6 @@ export interface ScenarioSummary {
   readonly scenario: string;
   readonly meaning: string;
   readonly variants: readonly VariantSummary[];
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
 }
 
 /** `rounds` holds as many rounds of every variant, in the order in which they were run. */
@@ -93,17 +86,11 @@ const HEADINGS = [
 ];
 
 export function printScenario(summary: ScenarioSummary): string {
-  const rows = [HEADINGS, ...summary.variants.map(rowOf)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)));
-  const lines = rows.map((row) =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join('  '),
-  );
+  const lines = printTable(HEADINGS, summary.variants.map(rowOf)).split('\n');
   const faults = summary.variants
     .filter((variant) => variant.errors > 0)
     .map((variant) => `  ${variant.variant}: first error: ${variant.firstError}`);
-  return [`${summary.scenario}: ${summary.meaning}`, ...lines.map((line) => `  ${line.trimEnd()}`), ...faults, ''].join(
-    '\n',
-  );
+  return [`${summary.scenario}: ${summary.meaning}`, ...lines.map((line) => `  ${line}`), ...faults, ''].join('\n');
 }
 
 function rowOf(summary: VariantSummary): string[] {

@@ -5,6 +5,8 @@ import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { decodePlain, messageType, type Plain } from '../../src/wire/messages.ts';
+import { type Round, summarise } from '../path/report.ts';
+import { SCENARIOS, type Scenario } from '../path/scenarios.ts';
 import { Child } from './children.ts';
 import {
   bytesField,
@@ -20,8 +22,6 @@ import { LatencyBuckets } from './latency-buckets.ts';
 import { Load, LoadClient } from './load-client.ts';
 import type { LoadResult } from './loader.ts';
 import { RequestFields, readRequest, writeReply } from './namenode-replies.ts';
-import { type Round, summarise } from './report.ts';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
 
 const CLIENT_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 const PATH = '/mnt/warehouse/orders/year=2026/month=11/part-m-0000001.orc';
