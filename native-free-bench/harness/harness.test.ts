@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
+import { LatencyBuckets } from '../../src/load/thread/latency-buckets.ts';
 import { decodePlain, messageType, type Plain } from '../../src/wire/messages.ts';
 import { type Round, summarise } from '../path/report.ts';
 import { SCENARIOS, type Scenario } from '../path/scenarios.ts';
@@ -18,7 +19,6 @@ import {
   framed,
   numberField,
 } from './frames.ts';
-import { LatencyBuckets } from './latency-buckets.ts';
 import { Load, LoadClient } from './load-client.ts';
 import type { LoadResult } from './loader.ts';
 import { RequestFields, readRequest, writeReply } from './namenode-replies.ts';

@@ -7,6 +7,7 @@
  */
 
 import net from 'node:net';
+import type { LatencyBuckets } from '../../src/load/thread/latency-buckets.ts';
 import {
   bytesField,
   CallId,
@@ -17,7 +18,6 @@ import {
   readVarint,
   varintEnd,
 } from './frames.ts';
-import type { LatencyBuckets } from './latency-buckets.ts';
 
 const READ_BYTES = 256 * 1024;
 /** All clients read into the same memory: a read and its callback are one synchronous step. */

@@ -14,8 +14,8 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { LatencyBuckets } from '../../src/load/thread/latency-buckets.ts';
 import { readArguments, readNumber, readWhole, refuse } from './arguments.ts';
-import { LatencyBuckets } from './latency-buckets.ts';
 import { Load, LoadClient } from './load-client.ts';
 import { readCpuSeconds, readDescriptorLimit } from './process-meter.ts';
 

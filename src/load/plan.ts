@@ -1,0 +1,170 @@
+/**
+ * What a load run is to do: the checked form of the command line, and the part of it that one loader thread gets. Plain data, so that it
+ * passes between threads and can be put into the result.
+ */
+import type { OperationName } from './operations.ts';
+
+/** Where calls are directed: a directory that was given with --mounts or in the URI, and the one of ours in it. */
+export interface Target {
+  /** Name in the results: the nameservice or mount that the user gave, else the directory. */
+  readonly name: string;
+  /** The given directory; it exists and is never changed itself. */
+  readonly directory: string;
+  /** `<directory>/<own name of this run>`: made by prepare, removed by remove; nothing outside is ever changed. */
+  readonly own: string;
+}
+
+/** How calls come about. */
+export type Loop =
+  /** Calls are due on a schedule whatever the server does; the rate grows linearly from 0 over the first `rampMs`. */
+  | { readonly kind: 'open'; readonly callsPerSecond: number; readonly rampMs: number }
+  /** A reply makes the next call: shows the most that goes through, hides the waiting of those who did not call. */
+  | { readonly kind: 'closed' }
+  /** Calls of a recorded log, due at their relative times divided by `speed`. */
+  | { readonly kind: 'replay'; readonly speed: number };
+
+export type Distribution = { readonly kind: 'uniform' } | { readonly kind: 'zipf'; readonly exponent: number };
+
+export interface MixShare {
+  readonly operation: OperationName;
+  /** Relative to the sum of all weights; greater than 0. */
+  readonly weight: number;
+}
+
+export interface LoadPlan {
+  readonly host: string;
+  readonly port: number;
+  readonly loop: Loop;
+  /** Client connections of all threads together. */
+  readonly connections: number;
+  /** Most calls without a reply of one connection. */
+  readonly inFlight: number;
+  /** User of connection i is users[i % users.length]; at least one. */
+  readonly users: readonly string[];
+  readonly mix: readonly MixShare[];
+  readonly targets: readonly Target[];
+  /** Existing paths to read, given with --paths; empty: files of the own directories. They are never changed. */
+  readonly paths: readonly string[];
+  readonly distribution: Distribution;
+  /** Files that prepare makes in the own directory of each target. */
+  readonly filesPerTarget: number;
+  /** Not measured, at the start; the ramp counts into it when it is longer. */
+  readonly warmupMs: number;
+  /** Measured time, or calls to be measured; one of the two is null. A replay ends with its log: both are null. */
+  readonly durationMs: number | null;
+  readonly calls: number | null;
+  /** A call without a reply for this long is an error of class `timeout`; its latency counts as this long. */
+  readonly timeoutMs: number;
+  readonly threads: number;
+  /** Calls carry routerFederatedState, as clients with observer reads send it. */
+  readonly observerReads: boolean;
+  /** Process on this machine whose CPU, memory and descriptors are reported; null: none. */
+  readonly watchedPid: number | null;
+  /** Of the random choices of operation and path: the same seed gives the same calls. */
+  readonly seed: number;
+}
+
+/** One recorded call of a replay. */
+export interface ReplayCall {
+  /** After the first call of the log, before `speed`. */
+  readonly atMs: number;
+  readonly operation: OperationName;
+  readonly user: string;
+  /** Paths as the server knows them, inside the own directories where the operation changes something. */
+  readonly source: string;
+  readonly destination: string;
+}
+
+/** What one loader thread is given. */
+export interface ThreadStart {
+  readonly plan: LoadPlan;
+  /** 0 … plan.threads - 1. */
+  readonly thread: number;
+  /** Indexes of the connections of this thread: connection i belongs to thread i % threads. */
+  readonly connections: readonly number[];
+  /** Its share of the rate, in (0, 1]; the shares of all threads add up to 1. */
+  readonly rateShare: number;
+  /** Its share of `plan.calls`; null without. */
+  readonly calls: number | null;
+  /** Calls of the connections of this thread, by time; empty but for a replay. */
+  readonly replay: readonly ReplayCall[];
+  /** Line to the main thread. */
+  readonly port: import('node:worker_threads').MessagePort;
+}
+
+/** Main thread to loader thread. */
+export type ToLoader =
+  /** All threads are connected: begin. `startAtMs` is performance.timeOrigin-based epoch time, the same for all threads. */
+  | { readonly kind: 'begin'; readonly startAtEpochMs: number }
+  /** End early (Ctrl-C): stop issuing, wait for replies up to a second, report. */
+  | { readonly kind: 'stop' };
+
+/** Loader thread to main thread. */
+export type FromLoader =
+  | { readonly kind: 'connected' }
+  /** A connection could not be opened, or broke before `begin`: the run is given up. */
+  | { readonly kind: 'failed'; readonly message: string }
+  | SecondReport
+  | FinalReport;
+
+/** Counts of LatencyBuckets (see thread/latency-buckets.ts), copied; the buckets' shape is common to all threads. */
+export type BucketCounts = Uint32Array;
+
+/** Sent each second after `begin`, warm-up included. */
+export interface SecondReport {
+  readonly kind: 'second';
+  /** 0 for the first second after `begin`. */
+  readonly second: number;
+  readonly measured: boolean;
+  readonly replies: number;
+  readonly errors: number;
+  readonly sent: number;
+  /** Calls that are due and not sent, now. */
+  readonly waiting: number;
+  readonly inFlight: number;
+  /** Latencies of the replies of this second. */
+  readonly corrected: BucketCounts;
+  readonly service: BucketCounts;
+}
+
+/** Latencies and errors of one operation at one target. */
+export interface CellReport {
+  readonly operation: OperationName;
+  /** Index in plan.targets; -1: paths given with --paths, or of a replay. */
+  readonly target: number;
+  readonly corrected: BucketCounts;
+  readonly service: BucketCounts;
+  /** By Java exception class, `timeout`, or `connection` (lost with the connection). */
+  readonly errors: Readonly<Record<string, { readonly count: number; readonly firstMessage: string }>>;
+}
+
+export interface FinalReport {
+  readonly kind: 'final';
+  /** Answered within the measured time, errors included; and that time. */
+  readonly replies: number;
+  readonly measuredMs: number;
+  /** Calls that were due in the measured time. In a closed loop: sent. */
+  readonly due: number;
+  /** Sent later than LATE_MS after they were due because all slots were taken; and because this thread was late itself. */
+  readonly lateForSlots: number;
+  readonly lateForLoader: number;
+  /** Due in the measured time and still not sent at its end. */
+  readonly unsent: number;
+  /** Renames and deletes for which nothing was left, replaced by mkdirs. */
+  readonly substituted: number;
+  readonly cells: readonly CellReport[];
+  readonly self: ThreadSelf;
+}
+
+/** What a loader thread says about itself, in the measured time. */
+export interface ThreadSelf {
+  readonly cpuSeconds: number;
+  /** Share of the time in which its event loop was busy, 0 … 1. */
+  readonly utilization: number;
+  readonly loopDelayP50Ms: number;
+  readonly loopDelayP99Ms: number;
+  readonly loopDelayMaxMs: number;
+  readonly gcCount: number;
+  readonly gcTotalMs: number;
+  readonly gcMaxMs: number;
+}
