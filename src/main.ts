@@ -10,6 +10,7 @@ const LOAD: Readonly<Record<CommandName, () => Promise<{ run: (args: string[]) =
   start: () => import('./commands/start.ts'),
   quickstart: () => import('./commands/quickstart.ts'),
   simulate: () => import('./commands/simulate.ts'),
+  load: () => import('./commands/load.ts'),
   'check-config': () => import('./commands/check-config.ts'),
   help: () => import('./commands/help.ts'),
   version: () => import('./commands/version.ts'),

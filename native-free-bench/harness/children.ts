@@ -24,6 +24,7 @@ export interface ChildOptions {
   /** Core list as taskset takes it; undefined: anywhere. */
   readonly cores?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
   /** A channel for messages: the child may ask and notices when this process is gone. */
   readonly channel?: boolean;
 }
@@ -46,6 +47,7 @@ export class Child {
     this.process = spawn(command, args, {
       stdio: options.channel === true ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
       env: options.env ?? process.env,
+      cwd: options.cwd,
     });
     running.add(this);
     this.process.stderr?.on('data', (chunk) => this.#keep(String(chunk)));
@@ -95,10 +97,21 @@ export class Child {
     }
   }
 
+  /** Stops all threads where they are: the process uses no processor until it is resumed. */
+  pause(): void {
+    this.process.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.process.kill('SIGCONT');
+  }
+
   async stop(): Promise<void> {
     if (this.#ended) return;
     const ended = once(this.process, 'close');
     this.process.kill('SIGTERM');
+    // A paused process would take the signal only when it is resumed.
+    this.resume();
     const timer = setTimeout(() => this.process.kill('SIGKILL'), STOP_MS);
     await ended;
     clearTimeout(timer);
@@ -137,6 +150,18 @@ export class Child {
   }
 }
 
+/** Runs a command to its end; fails with its last words when it does not end with code 0. */
+export async function runToEnd(options: ChildOptions): Promise<void> {
+  const child = new Child(options);
+  const [code] = await once(child.process, 'close');
+  if (code !== 0) await child.waitFor(() => false, ANSWER_MS);
+}
+
+/** Ends all children at once, paused ones too. */
+export function killAll(): void {
+  for (const child of running) child.killNow();
+}
+
 export async function stopAll(): Promise<void> {
   await Promise.allSettled([...running].map((child) => child.stop()));
 }
@@ -144,9 +169,7 @@ export async function stopAll(): Promise<void> {
 function endChildrenWithThisProcess(): void {
   if (guarded) return;
   guarded = true;
-  process.on('exit', () => {
-    for (const child of running) child.killNow();
-  });
+  process.on('exit', killAll);
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

@@ -10,8 +10,8 @@
  */
 
 export const PREAMBLE_BYTES = 7;
-/** Longest frame that either end of the bench takes; everything it sends is far below. */
-export const MAX_FRAME_BYTES = 1 << 20;
+/** Longest frame that either end of the bench takes: above the largest reply that the stub NameNode can be told to give. */
+export const MAX_FRAME_BYTES = 1 << 25;
 export const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
 
 /** Call ids with special meaning, and the range in which ids take 4 bytes both zigzag (requests) and plain (replies). */
@@ -153,7 +153,8 @@ export class FrameReader {
       at += 4 + length;
     }
     const rest = end - at;
-    if (rest > 0) {
+    // A long frame comes in many chunks: what is held already stays where it is.
+    if (rest > 0 && (at > 0 || buffer !== this.#held)) {
       this.#reserve(rest);
       buffer.copy(this.#held, 0, at, end);
     }

@@ -22,6 +22,12 @@ export function readRssBytes(pid: number): number {
   return Number(match[1]) * 1024;
 }
 
+/** Memory in bytes that new processes of this machine can take without swapping. */
+export function readAvailableMemoryBytes(): number {
+  const match = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'latin1'));
+  return Number(match?.[1] ?? 0) * 1024;
+}
+
 /** Soft limit of open descriptors of this process, which its children inherit. */
 export function readDescriptorLimit(): number {
   const match = /^Max open files\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));

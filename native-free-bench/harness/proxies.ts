@@ -32,6 +32,10 @@ export interface RouterOptions extends ProxyOptions {
   readonly handoff: 'ring' | 'inline';
   /** Arguments that say what is mounted. */
   readonly mounts: readonly string[];
+  /** Ports of the NameNodes of ns0, ns1, …; without them `namenodePort` serves ns0 alone. */
+  readonly namenodePorts?: readonly number[];
+  /** Further configuration keys, and others than usual. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 const READY_MS = 30_000;
@@ -102,7 +106,11 @@ function haproxyConfiguration(port: number, namenodePort: number): string {
 
 /** Starts the router; resolves when it has printed its ready line. */
 export async function startRouter(options: RouterOptions): Promise<RunningProxy> {
-  writeRouterConfiguration(options.directory, options.namenodePort);
+  writeRouterConfiguration(options.directory, options.namenodePorts ?? [options.namenodePort]);
+  const settings = {
+    'dfs.federation.router.connection.pool-size': String(NAMENODE_CONNECTIONS),
+    ...options.settings,
+  };
   const child = new Child({
     name: `router (${options.handoff})`,
     command: process.execPath,
@@ -116,8 +124,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningProxy>
       '127.0.0.1:0',
       '--handoff',
       options.handoff,
-      '--set',
-      `dfs.federation.router.connection.pool-size=${NAMENODE_CONNECTIONS}`,
+      ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
     ],
     cores: options.cores,
     env: options.env,
@@ -128,16 +135,22 @@ export async function startRouter(options: RouterOptions): Promise<RunningProxy>
   return { port, child };
 }
 
-function writeRouterConfiguration(directory: string, namenodePort: number): void {
+function writeRouterConfiguration(directory: string, namenodePorts: readonly number[]): void {
   mkdirSync(directory, { recursive: true });
+  const nameservices = namenodePorts.map((_, index) => `ns${index}`).join(',');
+  const addresses = namenodePorts.map((port, index) => [`dfs.namenode.rpc-address.ns${index}`, `127.0.0.1:${port}`]);
   writeFileSync(
     join(directory, 'hdfs-site.xml'),
-    hadoopXml({ 'dfs.nameservices': 'ns0', 'dfs.namenode.rpc-address.ns0': `127.0.0.1:${namenodePort}` }),
+    hadoopXml({ 'dfs.nameservices': nameservices, ...Object.fromEntries(addresses) }),
   );
-  writeFileSync(join(directory, 'hdfs-rbf-site.xml'), hadoopXml({ 'dfs.federation.router.monitor.namenode': 'ns0' }));
+  writeFileSync(
+    join(directory, 'hdfs-rbf-site.xml'),
+    hadoopXml({ 'dfs.federation.router.monitor.namenode': nameservices }),
+  );
 }
 
-function hadoopXml(properties: Readonly<Record<string, string>>): string {
+/** A site file of Hadoop's. */
+export function hadoopXml(properties: Readonly<Record<string, string>>): string {
   const lines = Object.entries(properties).map(
     ([name, value]) => `  <property><name>${name}</name><value>${value}</value></property>`,
   );

@@ -1,58 +1,73 @@
 /**
- * Micro bench of the operations of the data path, in ns.
+ * Micro bench of the operations of the data path, in ns, against the straightforward alternative that each took the place of.
  *
- *   npm run bench:micro -- [--ms N] [--json FILE]
+ *   npm run bench:micro -- [--ms N] [--json FILE] [--markdown FILE]
  */
 
 import { writeFileSync } from 'node:fs';
 import { Bench } from 'tinybench';
 import { readArguments, readWhole } from '../harness/arguments.ts';
 import { callSubjects } from './calls.ts';
+import { counterSubjects } from './counters.ts';
+import { frameSubjects } from './frames.ts';
+import { hopSubjects } from './hops.ts';
 import { mountSubjects } from './mounts.ts';
 import { recordSubjects } from './records.ts';
-import { expect } from './subject.ts';
+import { replySubjects } from './replies.ts';
+import { compare, markdownReport, type OperationResult, printReport } from './report.ts';
+import { BATCH, expect, type Subject } from './subject.ts';
 
-/** Operations for each reading of the clock. */
-const BATCH = 10_000;
 const NS_PER_MS = 1e6;
 
-const values = readArguments({ ms: { type: 'string' }, json: { type: 'string' } });
-const bench = new Bench({ time: readWhole(values, 'ms', 10, 600_000, 1_000), warmupTime: 300, throws: true });
-let kept = 0;
-for (const subject of [...callSubjects(), ...mountSubjects(), ...recordSubjects()]) {
-  bench.add(subject.name, () => {
-    kept += subject.run(BATCH);
-  });
-}
-await bench.run();
-expect(kept > 0, 'an operation failed while it was timed');
+const values = readArguments({ ms: { type: 'string' }, json: { type: 'string' }, markdown: { type: 'string' } });
+const timeMs = readWhole(values, 'ms', 10, 600_000, 1_000);
+const warmupMs = Math.min(300, timeMs);
 
-const rows = bench.tasks.map((task) => {
-  const { result } = task;
-  if (!('latency' in result)) throw new Error(`micro bench: ${task.name} gave no result (${result.state})`);
-  const { p50, p99, samplesCount } = result.latency;
-  return {
-    name: task.name,
-    medianNs: nanosOf(p50),
-    p99Ns: nanosOf(p99),
-    operations: samplesCount * BATCH,
-  };
-});
-const width = Math.max(...rows.map((row) => row.name.length));
-process.stdout.write(
-  `Node ${process.version}; median and p99 of batches of ${BATCH.toLocaleString('en-US')} operations\n\n`,
-);
-process.stdout.write(`${'operation'.padEnd(width)}  ns median  ns p99\n`);
-for (const row of rows) {
-  process.stdout.write(
-    `${row.name.padEnd(width)}  ${row.medianNs.toFixed(1).padStart(9)}  ${row.p99Ns.toFixed(1).padStart(6)}\n`,
-  );
+await using records = recordSubjects();
+await using hops = await hopSubjects();
+const subjects: readonly Subject[] = [
+  ...frameSubjects(),
+  ...callSubjects(),
+  ...mountSubjects(),
+  ...records.subjects,
+  ...hops.subjects,
+  ...replySubjects(),
+  ...counterSubjects(),
+];
+const operations: OperationResult[] = [];
+for (const subject of subjects) {
+  operations.push(await time(subject));
+  if (subject.alternative !== undefined) operations.push(await time(subject.alternative));
 }
+const comparisons = compare(subjects, operations);
+process.stdout.write(printReport(comparisons));
 if (typeof values['json'] === 'string') {
-  writeFileSync(values['json'], `${JSON.stringify({ node: process.version, operations: rows }, null, 2)}\n`);
+  writeFileSync(values['json'], `${JSON.stringify({ node: process.version, operations, comparisons }, null, 2)}\n`);
 }
+if (typeof values['markdown'] === 'string') writeFileSync(values['markdown'], markdownReport(comparisons));
 
-/** Tenths of a ns for one operation of a batch that took `batchMs`. */
-function nanosOf(batchMs: number): number {
-  return Math.round((batchMs * NS_PER_MS * 10) / BATCH) / 10;
+/** One subject after the other, each with its warm-up right before it. */
+async function time(subject: Subject): Promise<OperationResult> {
+  const batch = subject.batch ?? BATCH;
+  const bench = new Bench({ time: timeMs, warmupTime: warmupMs, iterations: 1, throws: true });
+  let kept = 0;
+  const keep = (sum: number): void => {
+    expect(sum > 0, `${subject.name} failed while it was timed`);
+    kept += sum;
+  };
+  if (subject.awaited === true) {
+    bench.add(subject.name, async () => keep(await subject.run(batch)), { async: true });
+  } else {
+    bench.add(subject.name, () => keep(subject.run(batch) as number), { async: false });
+  }
+  await bench.run();
+  expect(kept > 0, `${subject.name} was not run`);
+  const result = bench.tasks[0]?.result;
+  if (result === undefined || !('latency' in result)) {
+    throw new Error(`micro bench: ${subject.name} gave no result (${result?.state ?? 'not run'})`);
+  }
+  const { p50, p99, samplesCount } = result.latency;
+  // Tenths of a ns for one operation.
+  const nanosOf = (batchMs: number): number => Math.round((batchMs * NS_PER_MS * 10) / batch) / 10;
+  return { name: subject.name, medianNs: nanosOf(p50), p99Ns: nanosOf(p99), operations: samplesCount * batch };
 }

@@ -30,9 +30,13 @@ export function renderHelp(): string {
 
 function renderTopic(topic: string): string {
   const command = findCommand(topic);
-  if (command !== null) return `${command.name}: ${command.summary}\n\nusage: ${command.usage}`;
   const topics = listTopics();
-  if (topics.includes(topic)) return readFileSync(new URL(`${topic}.md`, MANUAL), 'utf8').trimEnd();
+  const page = topics.includes(topic) ? readFileSync(new URL(`${topic}.md`, MANUAL), 'utf8').trimEnd() : null;
+  if (command !== null) {
+    const usage = `${command.name}: ${command.summary}\n\nusage: ${command.usage}`;
+    return page === null ? usage : `${usage}\n\n${page}`;
+  }
+  if (page !== null) return page;
   const near = nearestWord(topic, [...COMMANDS.map(({ name }) => name), ...topics]);
   throw new UsageError(
     `no command and no page of the manual is called '${topic}'${near === null ? '' : `; did you mean ${near}?`}`,

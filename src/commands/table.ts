@@ -1,5 +1,5 @@
 /** Names of the commands; `main.ts` has the code of each, loaded only when it runs. */
-export type CommandName = 'start' | 'quickstart' | 'simulate' | 'check-config' | 'help' | 'version';
+export type CommandName = 'start' | 'quickstart' | 'simulate' | 'load' | 'check-config' | 'help' | 'version';
 
 /** What `help` says about a command. */
 export interface Command {
@@ -64,6 +64,16 @@ stdout when they serve: {"ready":true,"nameservices":[…]}. SIGTERM and SIGINT 
   --write-config DIR     writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml for a router or hdfs dfs
 
 Exit codes: 0 ended by a signal, 1 failed, 2 wrong flags.`,
+  },
+  {
+    name: 'load',
+    summary: 'measure the tail latency of a router or NameNode under load',
+    usage: `switchyard load --fs hdfs://HOST:PORT --mounts /DIR (--rate R | --closed) [flags]
+       switchyard load ceiling --fs … --p99 10ms [flags]
+       switchyard load soak --fs … --at 80% [flags]
+       switchyard load replay AUDIT_LOG --fs … [flags]
+       switchyard load compare A.json B.json [--html FILE]
+       switchyard load clean --fs … --mounts /DIR [flags]`,
   },
   {
     name: 'check-config',

@@ -41,6 +41,8 @@ export interface LoadPlan {
   readonly inFlight: number;
   /** User of connection i is users[i % users.length]; at least one. */
   readonly users: readonly string[];
+  /** Who makes and removes the own directories; default: the first of the users. */
+  readonly owner?: string;
   readonly mix: readonly MixShare[];
   readonly targets: readonly Target[];
   /** Existing paths to read, given with --paths; empty: files of the own directories. They are never changed. */
@@ -62,6 +64,8 @@ export interface LoadPlan {
   readonly watchedPid: number | null;
   /** Of the random choices of operation and path: the same seed gives the same calls. */
   readonly seed: number;
+  /** Number of the first name that each thread makes at each target; default 0. Runs one after the other in the same own directories differ. */
+  readonly firstName?: number;
 }
 
 /** One recorded call of a replay. */

@@ -83,7 +83,9 @@ export interface Watched {
   readonly voluntarySwitches: number;
   readonly involuntarySwitches: number;
   readonly threads: number;
-  /** One sample a second: [second, rssBytes, sockets, cpu seconds since the start]. */
+  /** It has ended before the run did; the last numbers are those of the last sample. */
+  readonly ended?: boolean;
+  /** One sample a second: [seconds of the measured time, rssBytes, sockets, cpu seconds since the start]. */
   readonly samples: readonly (readonly [number, number, number, number])[];
 }
 
@@ -93,6 +95,8 @@ export interface LoadResult {
   readonly startedAt: string;
   readonly plan: LoadPlan;
   readonly measuredMs: number;
+  /** Ended before its time, by a signal; what is here was measured until then. */
+  readonly endedEarly?: boolean;
   /** Answered within the measured time, errors included. */
   readonly calls: number;
   readonly callsPerSecond: number;

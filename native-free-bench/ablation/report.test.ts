@@ -1,0 +1,83 @@
+/** Sums and tables of the ablation bench and of the micro bench. */
+
+import { describe, expect, it } from 'vitest';
+import type { Driven } from '../harness/drive.ts';
+import { compare, printReport } from '../micro/report.ts';
+import { gainTable, type LoadPoint, printLoad, summariseLoad } from './report.ts';
+import { VARIANTS, type Variant } from './variants.ts';
+
+function round(callsPerSecond: number, cpuSeconds: number, p99: number, errors = 0): Driven {
+  const seconds = 2;
+  return {
+    calls: callsPerSecond * seconds,
+    seconds,
+    callsPerSecond,
+    p50: p99 / 2,
+    p99,
+    p999: p99 * 2,
+    serviceP50: p99,
+    serviceP99: p99,
+    serviceP999: p99,
+    errors,
+    firstError: errors > 0 ? 'broken' : '',
+    cpuSeconds,
+    contextSwitches: 0,
+    rssBytes: 0,
+    loaderBusy: 0.5,
+    loaderWasTheLimit: false,
+  };
+}
+
+const CLOSED: LoadPoint = { name: '64x1', meaning: 'closed', connections: 64, inFlight: 1, ratePerSecond: 0 };
+const FIXED: LoadPoint = { name: '64@500', meaning: 'open', connections: 64, inFlight: 0, ratePerSecond: 500 };
+const variantOf = (name: string): Variant => VARIANTS.find((variant) => variant.name === name) as Variant;
+
+describe('ablation report', () => {
+  const closed = summariseLoad(
+    CLOSED,
+    new Map([
+      ['full', [round(3000, 2, 100), round(2000, 2, 100), round(1000, 2, 100)]],
+      ['mounts', [round(1500, 2, 100), round(2000, 2, 100), round(4000, 2, 100)]],
+      ['flush', [round(2000, 1, 100), round(2000, 1, 100), round(1000, 1, 100, 4)]],
+    ]),
+  );
+  const fixed = summariseLoad(
+    FIXED,
+    new Map([
+      ['full', [round(500, 0.5, 700)]],
+      ['mounts', [round(500, 0.5, 1000)]],
+      ['flush', [round(500, 0.5, 700)]],
+    ]),
+  );
+
+  it('divides within each round and takes the median of the ratios', () => {
+    const mounts = closed.variants.find(({ variant }) => variant === 'mounts');
+    expect(mounts?.gain).toEqual({ callsPerSecond: 1, callsPerCpuSecond: 1, p99: 1 });
+    expect(mounts).toMatchObject({ callsPerSecond: 2000, cpuMicrosPerCall: 500, busy: 1 });
+  });
+
+  it('marks calls a second of a router that was not the limit, and prints changes beside the published ones', () => {
+    const { headings, rows } = gainTable([variantOf('mounts'), variantOf('flush')], [closed, fixed]);
+    expect(headings.slice(2, 5)).toEqual(['64x1 calls/s', '64x1 capacity', '64@500 p99']);
+    expect(rows[0]?.slice(2)).toEqual(['+0 %', '+0 %', '−30 %', 'mount lookup', '+10 %', '−15 %']);
+    expect(rows[1]?.slice(2)).toEqual(['+0 %†', '−50 %', '+0 %', '–', '–', '–']);
+  });
+
+  it('names the first error', () => {
+    expect(printLoad(closed)).toContain('flush: first error: broken');
+  });
+});
+
+describe('micro report', () => {
+  it('puts each operation beside its alternative', () => {
+    const result = (name: string, medianNs: number) => ({ name, medianNs, p99Ns: 2 * medianNs, operations: 10 });
+    const run = (): number => 1;
+    const subjects = [
+      { name: 'fast', run, alternative: { name: 'slow', run } },
+      { name: 'alone', run },
+    ];
+    const comparisons = compare(subjects, [result('fast', 20), result('slow', 50), result('alone', 7)]);
+    expect(comparisons.map(({ factor }) => factor)).toEqual([2.5, null]);
+    expect(printReport(comparisons)).toMatch(/fast +20\.0 +40\.0 +slow +50\.0 +2\.50\n/);
+  });
+});

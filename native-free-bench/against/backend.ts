@@ -1,0 +1,91 @@
+/** The NameNode behind all peers: the stub, which answers at once, or a real one of the rig with files at the paths that are read. */
+
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Child, runToEnd } from '../harness/children.ts';
+import type { StubStats } from '../harness/stub-namenode.ts';
+import { askRig, rigCommand, rigEnv } from './java-router.ts';
+
+export const BACKENDS = ['stub', 'rig'] as const;
+export type BackendName = (typeof BACKENDS)[number];
+
+export interface Backend {
+  readonly port: number;
+  readonly child: Child;
+  /** What is read; empty: the load's own choice, the stub has every file. */
+  readonly paths: readonly string[];
+  /** Connections that carried calls since the last time; undefined where it is not known. */
+  takeConnections(): Promise<number | undefined>;
+}
+
+const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
+const READY_MS = 30_000;
+const RIG_READY_MS = 180_000;
+const LOOK_MS = 100;
+const FILES = 64;
+const DIRECTORY = '/mnt/warehouse/orders/year=2026/month=11';
+
+export function startBackend(
+  name: BackendName,
+  cores: string,
+  directory: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Backend> {
+  return name === 'stub' ? startStub(cores, env) : startRig(directory, env);
+}
+
+async function startStub(cores: string, env: NodeJS.ProcessEnv): Promise<Backend> {
+  const child = new Child({
+    name: 'stub NameNode',
+    command: process.execPath,
+    args: [STUB],
+    cores,
+    env,
+    channel: true,
+  });
+  const ready = await child.waitFor((line) => line['ready'] === true, READY_MS);
+  return {
+    port: (ready['ports'] as [number])[0],
+    child,
+    paths: [],
+    takeConnections: async () => ((await child.ask('stats')) as StubStats).connections,
+  };
+}
+
+/** Not pinned: its JVM has to be warmed up too. */
+async function startRig(directory: string, env: NodeJS.ProcessEnv): Promise<Backend> {
+  mkdirSync(directory, { recursive: true });
+  const ownEnv = rigEnv(directory, env);
+  const queue = 'ipc.callqueue.impl=java.util.concurrent.LinkedBlockingQueue';
+  const command = askRig(
+    ['up', '--print', '--nameservices', '1', '--datanodes', '1', '--no-audit', '--conf', queue],
+    ownEnv,
+  );
+  const child = new Child({ name: 'Hadoop rig', env: ownEnv, ...command });
+  const port = await awaitRig(child, join(directory, 'rig', 'rig.json'));
+  const paths = Array.from({ length: FILES }, (_, i) => `${DIRECTORY}/part-m-${String(i).padStart(7, '0')}.orc`);
+  const fs = ['dfs', '--fs', `hdfs://127.0.0.1:${port}`];
+  await runToEnd({ name: 'mkdir', ...rigCommand([...fs, '-mkdir', '-p', DIRECTORY]), env: ownEnv });
+  await runToEnd({ name: 'touchz', ...rigCommand([...fs, '-touchz', ...paths]), env: ownEnv });
+  return { port, child, paths, takeConnections: async () => undefined };
+}
+
+/** Port of the active NameNode, once the rig has written what it runs. */
+async function awaitRig(child: Child, file: string): Promise<number> {
+  let failure: Error | undefined;
+  child
+    .waitFor(() => false, RIG_READY_MS)
+    .catch((error: Error) => {
+      failure = error;
+    });
+  while (!existsSync(file)) {
+    if (failure !== undefined) throw failure;
+    await sleep(LOOK_MS);
+  }
+  const { namenodes } = JSON.parse(readFileSync(file, 'utf8')) as { namenodes: { role: string; rpc: string }[] };
+  const active = namenodes.find((namenode) => namenode.role === 'active');
+  if (active === undefined) throw new Error(`${child.name}: none of its NameNodes is active`);
+  return Number(active.rpc.replace(/.*:/, ''));
+}

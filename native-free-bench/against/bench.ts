@@ -1,0 +1,60 @@
+/**
+ * Switchyard against its peers: a direct connection, HAProxy and the tuned Java Router 3.4.1, all in the same run and interleaved, each alone
+ * on one core, load and NameNode on the others.
+ *
+ *   npm run bench:against -- [--only NAME,…] [--peers direct,haproxy,java-pool,java-single,ring,inline] [--rounds N] [--seconds S]
+ *     [--backend stub|rig] [--java-warmup SECONDS] [--ceiling CALLS_PER_SECOND] [--starts N] [--quick] [--json FILE] [--markdown FILE]
+ *
+ * Progress goes to stderr, tables to stdout. Exit 1 when calls failed, 2 when it was called wrongly. The README.md beside says what each number means.
+ */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { killAll, stopAll } from '../harness/children.ts';
+import { readPlan } from './plan.ts';
+import {
+  printConditions,
+  printScenario,
+  printStarts,
+  printVerdicts,
+  type Report,
+  toJson,
+  toMarkdown,
+} from './report.ts';
+import { runComparison } from './run.ts';
+
+const plan = readPlan();
+const directory = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
+process.on('exit', () => {
+  // First: a child that still runs would make its directory anew.
+  killAll();
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+});
+const machine = {
+  processor: cpus()[0]?.model ?? 'unknown processor',
+  cores: cpus().length,
+  kernel: release(),
+  node: process.version,
+};
+try {
+  process.stdout.write(`${printConditions(machine, plan)}\n\n`);
+  const measured = await runComparison({
+    plan,
+    directory,
+    env: { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') },
+    progress: (line) => process.stderr.write(`[${(performance.now() / 1000).toFixed(0).padStart(5)} s] ${line}\n`),
+    onScenario: (summary) => process.stdout.write(`${printScenario(summary)}\n`),
+  });
+  const report: Report = { machine, plan, ...measured };
+  process.stdout.write(`${printStarts(report.starts)}\n${printVerdicts(report.verdicts)}`);
+  if (plan.json !== undefined) writeFileSync(plan.json, toJson(report));
+  if (plan.markdown !== undefined) writeFileSync(plan.markdown, toMarkdown(report));
+  const failed = report.scenarios.some((scenario) => scenario.peers.some((peer) => peer.errors > 0));
+  process.exitCode = failed ? 1 : 0;
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+} finally {
+  await stopAll();
+}

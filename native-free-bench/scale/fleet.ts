@@ -1,0 +1,121 @@
+/** Sizing: from a capacity model and the wishes of a fleet to cores, routers, connections and memory. */
+
+import { CPU_TERMS, cpuFeaturesOf, MEMORY_TERMS, predictTerms } from './model.ts';
+import type { CapacityModel } from './result.ts';
+
+export interface Fleet {
+  /** At the busiest time, all routers together. */
+  readonly callsPerSecond: number;
+  readonly clients: number;
+  readonly nameservices: number;
+  /** Users that work on one nameservice at the same time: each has connections of its own to its NameNode. */
+  readonly usersPerNameservice: number;
+  readonly mounts: number;
+  /** Mean whole reply. */
+  readonly replyBytes: number;
+  /** Mean time from a call to its reply at the NameNode. */
+  readonly namenodeMs: number;
+}
+
+export interface Rules {
+  /** Share of a core that a thread is meant to use at the busiest time. */
+  readonly busyShare: number;
+  /** Calls that a thread finds at once when it is that busy. */
+  readonly together: number;
+  /** Cores of one machine that routers run on. */
+  readonly coresPerRouter: number;
+  /** One may fail. */
+  readonly spareRouters: number;
+}
+
+/** What the page's table is made with. */
+export const RULES: Rules = { busyShare: 0.6, together: 32, coresPerRouter: 16, spareRouters: 1 };
+
+const MIX = { nameservices: 64, usersPerNameservice: 64, mounts: 10_000, replyBytes: 1_000, namenodeMs: 2 };
+export const FLEETS: readonly Fleet[] = [1e5, 1e6, 1e7].map((callsPerSecond) => ({
+  callsPerSecond,
+  clients: 100_000,
+  ...MIX,
+}));
+
+export interface Sizing {
+  readonly cpuMicrosPerCall: number;
+  /** Cores that the threads of each kind need, all routers together; other: main threads, garbage collection, compilers. */
+  readonly acceptorCores: number;
+  readonly workerCores: number;
+  readonly otherCores: number;
+  /** The spare ones included. */
+  readonly routers: number;
+  /** Of each router. */
+  readonly acceptorsPerRouter: number;
+  readonly workersPerRouter: number;
+  /** To the NameNode of each nameservice, from all routers: as many as its calls need, and as many as there are by users. */
+  readonly namenodeConnectionsNeeded: number;
+  readonly namenodeConnectionsByUsers: number;
+  readonly callsInFlight: number;
+  /** Resident, of each router. */
+  readonly bytesPerRouter: number;
+  readonly bytesTogether: number;
+}
+
+/** Rounds in which the number of connections of a thread and the number of threads settle. */
+const SETTLING_ROUNDS = 4;
+
+export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules): Sizing {
+  let cpuMicrosPerCall = 0;
+  let acceptors = 1;
+  for (let round = 0; round < SETTLING_ROUNDS; round++) {
+    cpuMicrosPerCall = cpuMicros(model, fleet, rules, acceptors);
+    acceptors = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.acceptor);
+  }
+  const workers = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.worker);
+  const others = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.other);
+  const loaded = Math.ceil((acceptors + workers + others) / rules.coresPerRouter);
+  const routers = loaded + rules.spareRouters;
+  // The calls have to be served when the spare ones are away.
+  const acceptorsPerRouter = Math.ceil(acceptors / loaded);
+  const workersPerRouter = Math.ceil(workers / loaded);
+  const callsInFlight = (fleet.callsPerSecond * fleet.namenodeMs) / 1000;
+  const bytesPerRouter = predictTerms(MEMORY_TERMS, model.memory, [
+    1,
+    fleet.clients / loaded,
+    callsInFlight / loaded,
+    fleet.mounts,
+    acceptorsPerRouter + workersPerRouter,
+  ]);
+  return {
+    cpuMicrosPerCall,
+    acceptorCores: acceptors,
+    workerCores: workers,
+    otherCores: others,
+    routers,
+    acceptorsPerRouter,
+    workersPerRouter,
+    namenodeConnectionsNeeded: Math.ceil(fleet.callsPerSecond / fleet.nameservices / model.callsPerNamenodeConnection),
+    namenodeConnectionsByUsers: routers * fleet.usersPerNameservice,
+    callsInFlight,
+    bytesPerRouter,
+    bytesTogether: bytesPerRouter * routers,
+  };
+}
+
+function cpuMicros(model: CapacityModel, fleet: Fleet, rules: Rules, acceptors: number): number {
+  return predictTerms(
+    CPU_TERMS,
+    model.cpu,
+    cpuFeaturesOf({
+      connections: fleet.clients / acceptors,
+      // A client that waits for its answer has one call in flight.
+      inFlight: 1,
+      together: rules.together,
+      // With many nameservices and users hardly two calls of a turn go to the same connection.
+      namenodeShare: Math.min(1, (fleet.nameservices * fleet.usersPerNameservice) / rules.together),
+      mounts: fleet.mounts,
+      replyBytes: fleet.replyBytes,
+    }),
+  );
+}
+
+function coresOf(fleet: Fleet, rules: Rules, cpuMicrosPerCall: number, share: number): number {
+  return Math.ceil((fleet.callsPerSecond * cpuMicrosPerCall * share) / 1e6 / rules.busyShare);
+}

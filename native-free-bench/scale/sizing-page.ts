@@ -1,0 +1,122 @@
+/** The page `sizing` of the manual, made from the result of a scale bench. */
+
+import { markdownTable } from '../harness/table.ts';
+import { FLEETS, type Fleet, RULES, sizeFleet } from './fleet.ts';
+import { CALLS_PER_GROWN_CONNECTION, CPU_TERMS, MEMORY_TERMS } from './model.ts';
+import { bytes, count, describeError, describeMachine, type PrintTable, percent } from './report.ts';
+import type { CapacityModel, ScaleResult } from './result.ts';
+
+const GB = 1e9;
+
+/** One column for each fleet. */
+export function printSizing(model: CapacityModel, fleets: readonly Fleet[], table: PrintTable): string {
+  const sizings = fleets.map((fleet) => sizeFleet(model, fleet, RULES));
+  const row = (name: string, cells: (index: number) => string): string[] => [
+    name,
+    ...fleets.map((_, index) => cells(index)),
+  ];
+  type Sized = (typeof sizings)[number];
+  const sized = (name: string, cell: (sizing: Sized) => string): string[] =>
+    row(name, (index) => cell(sizings[index] as Sized));
+  return table(
+    ['calls/s at the busiest time', ...fleets.map((fleet) => count(fleet.callsPerSecond))],
+    [
+      sized('CPU µs per call', (sizing) => sizing.cpuMicrosPerCall.toFixed(1)),
+      sized('acceptor cores', (sizing) => count(sizing.acceptorCores)),
+      sized('worker cores', (sizing) => count(sizing.workerCores)),
+      sized('cores for the rest', (sizing) => count(sizing.otherCores)),
+      sized('routers, one of them spare', (sizing) => count(sizing.routers)),
+      sized('acceptors + workers of each', (sizing) => `${sizing.acceptorsPerRouter} + ${sizing.workersPerRouter}`),
+      sized('connections that a NameNode needs', (sizing) => count(sizing.namenodeConnectionsNeeded)),
+      sized('connections that it has, by users', (sizing) => count(sizing.namenodeConnectionsByUsers)),
+      sized('calls in flight', (sizing) => count(sizing.callsInFlight)),
+      sized('memory of each router, GB', (sizing) => (sizing.bytesPerRouter / GB).toFixed(2)),
+      sized('memory together, GB', (sizing) => (sizing.bytesTogether / GB).toFixed(1)),
+    ],
+  );
+}
+
+/** The whole page. Throws when the result has no model. */
+export function renderSizingPage(result: ScaleResult): string {
+  const { model } = result;
+  if (model === null) throw new Error(`the result has no capacity model: ${result.modelMissing}`);
+  const fleet = FLEETS[0] as Fleet;
+  const coefficients = [
+    ...CPU_TERMS.map((term) => [`\`${term}\``, `${model.cpu[term].toFixed(3)} µs`]),
+    ...MEMORY_TERMS.map((term) => [`\`${term}\``, bytes(model.memory[term])]),
+  ];
+  return `${SIZING_HEAD}
+## A first estimate
+
+For ${count(fleet.clients)} clients with one call in flight each, ${fleet.nameservices} nameservices with ${fleet.usersPerNameservice} users each at a time,
+${count(fleet.mounts)} mount points, replies of ${count(fleet.replyBytes)} bytes and NameNodes that take ${fleet.namenodeMs} ms:
+
+${printSizing(model, FLEETS, markdownTable)}
+
+Threads are meant to be busy for ${percent(RULES.busyShare)} of the time at most, and to find ${RULES.together} calls at once when they are. A router has
+${RULES.coresPerRouter} cores; one router more than the load needs may fail. Set \`switchyard.acceptors\` and \`switchyard.workers\` to the row
+"acceptors + workers". Memory is what a router holds when the spare one is away; kernel buffers of the sockets come on top.
+
+## The formulas
+
+    CPU µs per call = call + client / M + namenode · min(1, K / N) + wake / N
+                      + cold · log10(max(1, C / 64)) + table · log10(mount points) + reply · KB
+
+C is the number of client connections of an acceptor, M the calls in flight of one connection, N the calls that are there at once, K the
+connections to NameNodes that they go to, KB the size of a reply in 1,000 bytes. What comes together is read and written together, so a call
+has only a share of each read and write: 1/M on the clients' side, K/N on the NameNodes'.
+
+    cores           = calls per second · CPU µs per call / 1,000,000 / ${RULES.busyShare}
+    acceptor cores  = cores · ${model.shares.acceptor.toFixed(2)}        worker cores = cores · ${model.shares.worker.toFixed(2)}
+    resident bytes  = base + connection · connections + inFlight · calls in flight
+                      + mount · mount points + thread · (acceptors + workers)
+    calls in flight = calls per second · seconds that a NameNode takes
+    NameNode connections = peak calls per second / calls per connection
+
+One connection to a NameNode carried ${count(model.callsPerNamenodeConnection)} calls a second when measured, and the router's core was the limit, not the
+connection. So the calls rarely set the number of connections. Users do: each has connections of its own, because a connection carries one
+user. \`dfs.federation.router.connection.pool-size\` is the most that a user gets from each worker to one NameNode; a further one is opened when
+all have ${CALLS_PER_GROWN_CONNECTION} calls in flight, and 1 is enough unless the NameNode reads several connections faster than one
+(\`ipc.server.read.threadpool.size\` above 1 at the NameNode).
+
+## The numbers
+
+${markdownTable(['term', 'value'], coefficients)}
+
+CPU: error ${describeError(model.cpuFitError)} on the points that the model was fitted on,
+${describeError(model.cpuHeldOutError)} on combinations that it had not seen.
+Memory: error ${describeError(model.memoryFitError)}, and ${describeError(model.memoryHeldOutError)} on loads that it had not seen.
+
+Measured on ${describeMachine(result.machine)}; hand-off ${result.handoff}; median of ${result.rounds} rounds of ${result.seconds} s for each point.
+
+${SIZING_TAIL}`;
+}
+
+const SIZING_HEAD = `# Sizing
+
+How many cores, routers, connections and how much memory a fleet needs. The numbers of this page are made by a script from a measurement
+(last section); do not edit them by hand.
+`;
+
+const SIZING_TAIL = `## Limits of this estimate
+
+* It was measured on a machine with few cores: the whole router on one core, loader and NameNode on the rest. Everything beyond one acceptor and
+  one worker is extrapolated: the table says what follows if cores add up. Shared caches, memory bandwidth, network cards and the kernel's own
+  work for them are not in it.
+* Loopback connections cost less than a real network card. The processor of your machines is another one.
+* All calls are \`getFileInfo\`, SIMPLE authentication, mount points with one destination. Calls that a NameNode takes longer for need more calls
+  in flight, not more CPU.
+* The memory of a call in flight is that of a small call; large requests and replies add their own size while they wait.
+* A NameNode answers far fewer calls a second than a router passes on: first make sure that it can serve its share of the calls.
+* The error on combinations that the model had not seen is printed above. Take at least that as a margin.
+
+## On your own machine
+
+From the sources, on a machine that does nothing else (about 15 minutes):
+
+    npm run bench:scale -- --json scale.json
+    node native-free-bench/scale/sizing.ts --model scale.json
+
+The second command prints the table from your numbers; \`--calls\`, \`--clients\`, \`--nameservices\`, \`--users\`, \`--mounts\`, \`--reply-bytes\` and
+\`--namenode-ms\` describe your fleet. Then check the estimate against a real router with \`switchyard load ceiling\`.
+`;

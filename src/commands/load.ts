@@ -1,0 +1,47 @@
+import { LOAD_FLAGS, readPlan } from '../load/flags.ts';
+import { Interrupt } from '../load/interrupt.ts';
+import { needsNamespace } from '../load/needs.ts';
+import type { LoadPlan } from '../load/plan.ts';
+import { measureAndReport, readReporting } from '../load/reporting.ts';
+import { withNamespace } from '../load/run.ts';
+import { nearestWord, parseFlags, UsageError } from './usage.ts';
+
+interface Subcommand {
+  run(args: string[]): Promise<number>;
+}
+
+/** The code of each subcommand. */
+const SUBCOMMANDS: Readonly<Record<string, () => Promise<Subcommand>>> = {
+  ceiling: () => import('../load/ceiling.ts'),
+  soak: () => import('../load/soak.ts'),
+  replay: () => import('../load/replay.ts'),
+  compare: () => import('../load/compare.ts'),
+  clean: () => import('../load/namespace-clean.ts'),
+};
+
+/** `switchyard load`: one run, or a subcommand; resolves with the exit code. */
+export async function run(args: string[]): Promise<number> {
+  const [first = '', ...rest] = args;
+  const load = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
+  if (load !== undefined) return await (await load()).run(rest);
+  if (first !== '' && !first.startsWith('-')) {
+    const near = nearestWord(first, Object.keys(SUBCOMMANDS));
+    throw new UsageError(
+      `there is no subcommand '${first}'${near === null ? `; it has ${Object.keys(SUBCOMMANDS).join(', ')}` : `; did you mean ${near}?`}`,
+    );
+  }
+  const flags = parseFlags(args, LOAD_FLAGS);
+  const plan = readPlan(flags);
+  const reporting = readReporting(flags, plan);
+  if (needsNamespace(plan)) process.stderr.write(`${describeNamespace(plan)}\n`);
+  using interrupt = new Interrupt();
+  const { signal } = interrupt;
+  return await withNamespace(plan, () => measureAndReport(plan, reporting, { signal }), signal);
+}
+
+function describeNamespace({ targets, filesPerTarget }: LoadPlan): string {
+  const [first] = targets;
+  const where =
+    targets.length === 1 ? `in ${first?.own}` : `in each of ${targets.length} directories such as ${first?.own}`;
+  return `making ${filesPerTarget} files ${where}`;
+}

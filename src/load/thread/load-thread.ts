@@ -1,0 +1,270 @@
+import { LoadError } from '../load-error.ts';
+import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../plan.ts';
+import { CallFrames } from './call-frames.ts';
+import { MixCalls, ReplayCalls } from './calls.ts';
+import { ClosedPacer } from './closed-pacer.ts';
+import { type ConnectionOwner, LoadConnection } from './connection.ts';
+import { Dialer } from './dialer.ts';
+import { Exchange } from './exchange.ts';
+import { FederatedState } from './federated-state.ts';
+import { OpenPacer } from './open-pacer.ts';
+import type { Pacer } from './pacer.ts';
+import { PathTable } from './path-table.ts';
+import { CONNECTION_CLASS, Recorder } from './recorder.ts';
+import { ReplayPacer } from './replay-pacer.ts';
+import { createSchedule, type Schedule } from './schedule.ts';
+import { SelfMeter } from './self-meter.ts';
+
+const TICK_MS = 1;
+/** Looks for calls without a reply. */
+const SWEEP_EACH_MS = 250;
+/** After an early end replies are awaited this long. */
+const STOP_WAIT_MS = 1_000;
+/** A run without an end of its own is given up when no connection could be opened for this long. */
+const MIN_UNREACHABLE_MS = 10_000;
+/** With more connections than this the kernel's table of closed ones would fill up, run after run. */
+const MAX_CLOSED_IN_ORDER = 1_000;
+const SECOND_MS = 1_000;
+const TOO_MANY_FILES = ' (the limit of open files: raise it with ulimit -n, or use fewer connections)';
+
+/** The load of one thread, from its connections to its final report. All times are performance.now. */
+export class LoadThread implements ConnectionOwner {
+  readonly #start: ThreadStart;
+  readonly #post: (message: FromLoader) => void;
+  readonly #connections: readonly LoadConnection[];
+  readonly #dialer: Dialer;
+  readonly #schedule: Schedule;
+  readonly #recorder: Recorder;
+  readonly #exchange: Exchange;
+  readonly #self: SelfMeter = new SelfMeter();
+  readonly #done = Promise.withResolvers<void>();
+
+  /** Null until the run begins. */
+  #pacer: Pacer | null = null;
+  #startMs = Number.POSITIVE_INFINITY;
+  #measureStartMs = Number.POSITIVE_INFINITY;
+  /** Infinity for a run that ends with its calls. */
+  #endMs = Number.POSITIVE_INFINITY;
+  #isMeasuring = false;
+  #isFinished = false;
+  /** No reply is awaited beyond this time. */
+  #giveUpMs = Number.POSITIVE_INFINITY;
+  #openCount = 0;
+  #lastOpenMs = 0;
+  #second = 0;
+  #nextSweepMs = 0;
+  #tick: NodeJS.Timeout | undefined;
+
+  /** Throws LoadError for a plan that cannot be carried out. */
+  constructor(start: ThreadStart, post: (message: FromLoader) => void) {
+    const { plan, thread, replay } = start;
+    this.#start = start;
+    this.#post = post;
+    const paths = new PathTable();
+    const calls =
+      plan.loop.kind === 'replay' ? new ReplayCalls(plan, replay, paths) : new MixCalls(plan, thread, paths);
+    this.#schedule = createSchedule(plan.loop, start.rateShare, thread, plan.threads, replay);
+    const frames = new CallFrames(plan.targets, thread, paths, `switchyard-load-${plan.seed}-${thread}`);
+    this.#recorder = new Recorder(plan.targets.length);
+    const federated = plan.observerReads ? new FederatedState() : null;
+    const isClosed = plan.loop.kind === 'closed';
+    this.#exchange = new Exchange(calls, frames, this.#recorder, federated, isClosed, plan.timeoutMs);
+    this.#dialer = new Dialer(plan.host, plan.port);
+    this.#connections = start.connections.map((index) => {
+      const user = index % plan.users.length;
+      return new LoadConnection(this, index, user, plan.users[user]!, plan.inFlight);
+    });
+  }
+
+  /** Resolves when the final report, or a failure, is posted. */
+  get done(): Promise<void> {
+    return this.#done.promise;
+  }
+
+  connect(): void {
+    if (this.#connections.length === 0) this.#post({ kind: 'connected' });
+    else this.#dialer.openAll(this.#connections);
+  }
+
+  begin(startAtEpochMs: number): void {
+    if (this.#startMs !== Number.POSITIVE_INFINITY || this.#isFinished) return;
+    this.#startMs = startAtEpochMs - performance.timeOrigin;
+    setTimeout(() => this.#run(), Math.max(0, this.#startMs - performance.now()));
+  }
+
+  /** Ends early: nothing more is sent. Before the run has begun, at once. */
+  stop(): void {
+    if (this.#isFinished || this.#giveUpMs !== Number.POSITIVE_INFINITY) return;
+    const now = performance.now();
+    this.#giveUpMs = now + STOP_WAIT_MS;
+    if (this.#pacer === null) {
+      this.#finish();
+      return;
+    }
+    this.#endMs = Math.min(this.#endMs, now);
+    this.#exchange.time = { ...this.#exchange.time, endMs: this.#endMs };
+    this.#exchange.issue(now);
+  }
+
+  /** Ends without a report: nobody is there to read it. */
+  abandon(): void {
+    this.#close();
+  }
+
+  onOpen(connection: LoadConnection): void {
+    this.#dialer.onOpen(connection);
+    this.#openCount++;
+    if (this.#pacer !== null) {
+      this.#pacer.onOpen(connection);
+      this.#exchange.wake();
+    } else if (this.#openCount === this.#connections.length) this.#post({ kind: 'connected' });
+  }
+
+  onReply(connection: LoadConnection, buffer: Buffer, start: number, end: number): void {
+    this.#exchange.takeReply(connection, buffer, start, end);
+  }
+
+  onBroken(connection: LoadConnection, reason: string): void {
+    const { wasOpen, fatalClass, fatalMessage } = connection;
+    const { host, port } = this.#start.plan;
+    const said = fatalClass === '' ? '' : ` (${fatalClass}: ${fatalMessage})`;
+    const message = `${host}:${port}: ${reason}${said}${reason.includes('EMFILE') ? TOO_MANY_FILES : ''}`;
+    if (this.#pacer === null) {
+      this.#fail(message);
+      return;
+    }
+    if (wasOpen) {
+      this.#openCount--;
+      this.#lastOpenMs = performance.now();
+    }
+    this.#pacer.onBroken(connection);
+    this.#exchange.loseCalls(connection, fatalClass === '' ? CONNECTION_CLASS : fatalClass, message);
+    this.#dialer.reopen(connection, wasOpen);
+  }
+
+  #run(): void {
+    if (this.#isFinished) return;
+    const { plan } = this.#start;
+    const { loop, warmupMs, durationMs } = plan;
+    this.#measureStartMs = this.#startMs + Math.max(warmupMs, loop.kind === 'open' ? loop.rampMs : 0);
+    if (durationMs !== null) this.#endMs = this.#measureStartMs + durationMs;
+    try {
+      this.#pacer = this.#createPacer();
+    } catch (error) {
+      if (!(error instanceof LoadError)) throw error;
+      this.#fail(error.message);
+      return;
+    }
+    this.#exchange.pacer = this.#pacer;
+    this.#exchange.time = { startMs: this.#measureStartMs, endMs: this.#endMs, isTimed: durationMs !== null };
+    this.#lastOpenMs = performance.now();
+    this.#nextSweepMs = this.#lastOpenMs + SWEEP_EACH_MS;
+    this.#tick = setInterval(() => this.#onTick(), TICK_MS);
+    for (const connection of this.#connections) if (connection.isOpen) this.#pacer.onOpen(connection);
+    this.#onTick();
+  }
+
+  #createPacer(): Pacer {
+    const { plan, calls, replay } = this.#start;
+    const exchange = this.#exchange;
+    const [startMs, measureStartMs, endMs] = [this.#startMs, this.#measureStartMs, this.#endMs];
+    switch (plan.loop.kind) {
+      case 'closed':
+        return new ClosedPacer(exchange, measureStartMs, endMs, calls);
+      case 'open':
+        return new OpenPacer(exchange, this.#schedule, startMs, measureStartMs, endMs, calls);
+      case 'replay': {
+        const users = findUsers(plan.users, replay);
+        return new ReplayPacer(exchange, this.#schedule, startMs, measureStartMs, this.#connections, users);
+      }
+    }
+  }
+
+  #onTick(): void {
+    const now = performance.now();
+    const pacer = this.#pacer as Pacer;
+    if (!this.#isMeasuring && now >= this.#measureStartMs) {
+      this.#isMeasuring = true;
+      this.#self.start();
+    }
+    if (now >= this.#endMs) this.#self.stop();
+    this.#exchange.issue(now);
+    while (now >= this.#startMs + (this.#second + 1) * SECOND_MS) this.#reportSecond(now);
+    if (now >= this.#nextSweepMs) {
+      this.#nextSweepMs = now + SWEEP_EACH_MS;
+      this.#sweep(now);
+    }
+    const isOver = pacer.isOver && (this.#start.plan.durationMs === null || now >= this.#endMs);
+    if ((isOver && this.#exchange.inFlight === 0) || now >= this.#giveUpMs) this.#finish();
+  }
+
+  #sweep(nowMs: number): void {
+    for (const connection of this.#connections) this.#exchange.expireCalls(connection, nowMs);
+    if (this.#openCount > 0) this.#lastOpenMs = nowMs;
+    const unreachableMs = nowMs - this.#lastOpenMs;
+    const { durationMs, timeoutMs } = this.#start.plan;
+    if (durationMs === null && unreachableMs > Math.max(MIN_UNREACHABLE_MS, timeoutMs)) this.stop();
+  }
+
+  #reportSecond(nowMs: number): void {
+    const secondMs = this.#startMs + this.#second * SECOND_MS;
+    const measured = secondMs >= this.#measureStartMs && secondMs < this.#endMs;
+    const waiting = (this.#pacer as Pacer).countWaiting(nowMs);
+    this.#post(this.#recorder.takeSecond(this.#second++, measured, waiting, this.#exchange.inFlight));
+  }
+
+  #finish(): void {
+    const now = performance.now();
+    if (this.#pacer !== null && this.#recorder.hasCounts) this.#reportSecond(now);
+    this.#post(this.#reportFinal(now));
+    this.#close();
+  }
+
+  #reportFinal(nowMs: number): FinalReport {
+    const pacer = this.#pacer;
+    const exchange = this.#exchange;
+    return {
+      kind: 'final',
+      replies: exchange.replies,
+      measuredMs: this.#findMeasuredMs(nowMs),
+      due: pacer?.due ?? 0,
+      lateForSlots: pacer?.lateForSlots ?? 0,
+      lateForLoader: pacer?.lateForLoader ?? 0,
+      unsent: pacer?.unsent ?? 0,
+      substituted: exchange.substituted,
+      cells: this.#recorder.reportCells(),
+      self: this.#self.finish(),
+    };
+  }
+
+  #findMeasuredMs(nowMs: number): number {
+    if (this.#pacer === null) return 0;
+    if (this.#start.plan.durationMs !== null) return Math.max(0, Math.min(this.#endMs, nowMs) - this.#measureStartMs);
+    const { firstSentMs, lastReplyMs, replies } = this.#exchange;
+    return Math.max(0, (replies > 0 ? lastReplyMs : nowMs) - firstSentMs);
+  }
+
+  #fail(message: string): void {
+    if (this.#isFinished) return;
+    this.#post({ kind: 'failed', message });
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    clearInterval(this.#tick);
+    this.#dialer.end();
+    this.#self.finish();
+    this.#exchange.pacer = null;
+    const abruptly = this.#start.plan.connections > MAX_CLOSED_IN_ORDER;
+    for (const connection of this.#connections) connection.end(abruptly);
+    this.#done.resolve();
+  }
+}
+
+/** Index in `users` of the user of each call; -1 when it is not among them. */
+function findUsers(users: readonly string[], calls: readonly ReplayCall[]): Int32Array {
+  const indexes = new Map(users.map((user, index) => [user, index]));
+  return Int32Array.from(calls, ({ user }) => indexes.get(user) ?? -1);
+}

@@ -1,0 +1,128 @@
+import { OPERATION_NAMES } from '../operations.ts';
+import type { CellReport, SecondReport } from '../plan.ts';
+import { bucketOfMs, LatencyBuckets } from './latency-buckets.ts';
+
+/** Error classes that one cell tells apart; errors of further ones count as OTHER_CLASS. */
+export const MAX_ERROR_CLASSES = 64;
+export const OTHER_CLASS = 'other';
+export const TIMEOUT_CLASS = 'timeout';
+export const CONNECTION_CLASS = 'connection';
+/** The call was answered, with false. */
+export const FALSE_CLASS = 'false';
+/** A reply that breaks the protocol. */
+export const PROTOCOL_CLASS = 'protocol';
+const MAX_MESSAGE_CHARACTERS = 300;
+
+interface ErrorCount {
+  count: number;
+  readonly firstMessage: string;
+}
+
+class Cell {
+  readonly corrected = new LatencyBuckets();
+  readonly service = new LatencyBuckets();
+  readonly errors = new Map<string, ErrorCount>();
+}
+
+/** Latencies and errors by operation and target, and those of the present second. Cell = operation · (targets + 1) + target + 1. */
+export class Recorder {
+  /** Since the second began. */
+  replies = 0;
+  errors = 0;
+  sent = 0;
+  readonly #targets: number;
+  readonly #cells: (Cell | null)[];
+  readonly #corrected = new LatencyBuckets();
+  readonly #service = new LatencyBuckets();
+
+  constructor(targets: number) {
+    this.#targets = targets;
+    this.#cells = new Array(OPERATION_NAMES.length * (targets + 1)).fill(null);
+  }
+
+  /** Something happened in the present second. */
+  get hasCounts(): boolean {
+    return this.replies + this.errors + this.sent > 0;
+  }
+
+  /** `target` -1: no target. */
+  cellOf(operation: number, target: number): number {
+    return operation * (this.#targets + 1) + target + 1;
+  }
+
+  operationOf(cell: number): number {
+    return Math.floor(cell / (this.#targets + 1));
+  }
+
+  recordLatency(cell: number, isMeasured: boolean, correctedMs: number, serviceMs: number): void {
+    const service = bucketOfMs(serviceMs);
+    const corrected = correctedMs === serviceMs ? service : bucketOfMs(correctedMs);
+    this.#corrected.recordBucket(corrected);
+    this.#service.recordBucket(service);
+    if (!isMeasured) return;
+    const into = this.#cells[cell] ?? this.#open(cell);
+    into.corrected.recordBucket(corrected);
+    into.service.recordBucket(service);
+  }
+
+  recordError(cell: number, isMeasured: boolean, errorClass: string, message: string): void {
+    this.errors++;
+    if (!isMeasured) return;
+    const { errors } = this.#cells[cell] ?? this.#open(cell);
+    const isNew = !errors.has(errorClass);
+    const named = isNew && errors.size >= MAX_ERROR_CLASSES ? OTHER_CLASS : errorClass;
+    const known = errors.get(named);
+    if (known === undefined) errors.set(named, { count: 1, firstMessage: shorten(message) });
+    else known.count++;
+  }
+
+  /** The counts since the last call, which begins the next second. */
+  takeSecond(second: number, measured: boolean, waiting: number, inFlight: number): SecondReport {
+    const report: SecondReport = {
+      kind: 'second',
+      second,
+      measured,
+      replies: this.replies,
+      errors: this.errors,
+      sent: this.sent,
+      waiting,
+      inFlight,
+      corrected: this.#corrected.copyCounts(),
+      service: this.#service.copyCounts(),
+    };
+    this.replies = 0;
+    this.errors = 0;
+    this.sent = 0;
+    this.#corrected.clear();
+    this.#service.clear();
+    return report;
+  }
+
+  reportCells(): CellReport[] {
+    const reports: CellReport[] = [];
+    for (const [index, cell] of this.#cells.entries()) {
+      const operation = OPERATION_NAMES[this.operationOf(index)];
+      if (cell === null || operation === undefined) continue;
+      reports.push({
+        operation,
+        target: (index % (this.#targets + 1)) - 1,
+        corrected: cell.corrected.copyCounts(),
+        service: cell.service.copyCounts(),
+        errors: Object.fromEntries(cell.errors),
+      });
+    }
+    return reports;
+  }
+
+  #open(cell: number): Cell {
+    const opened = new Cell();
+    this.#cells[cell] = opened;
+    return opened;
+  }
+}
+
+/** The first line: Java appends a stack trace. */
+function shorten(message: string): string {
+  const lineEnd = message.indexOf('\n');
+  return (lineEnd < 0 ? message : message.slice(0, lineEnd)).slice(0, MAX_MESSAGE_CHARACTERS);
+}

@@ -1,0 +1,151 @@
+import { LoadError } from '../load-error.ts';
+import type { LoadConnection } from './connection.ts';
+import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
+import { ReadyList } from './ready-list.ts';
+import type { Schedule } from './schedule.ts';
+
+const NONE = -1;
+
+/** The connections of one user, and the calls that wait for a slot of them: a list from `first` to `last`, linked by number. */
+class UserLine {
+  readonly ready = new ReadyList();
+  first: number = NONE;
+  last: number = NONE;
+  /** In the list of those to be looked at. */
+  isWoken = false;
+}
+
+/** The calls of a log: each is due at its time and goes to a connection of its user; a user without a free slot holds up no other. */
+export class ReplayPacer implements Pacer {
+  lateForSlots = 0;
+  lateForLoader = 0;
+  unsent = 0;
+  isOver = false;
+  readonly #sender: Sender;
+  readonly #schedule: Schedule;
+  readonly #startMs: number;
+  readonly #firstMeasured: number;
+  /** By index in plan.users; users without a connection here have none. */
+  readonly #lines: (UserLine | undefined)[] = [];
+  readonly #userOf: Int32Array;
+  /** The waiting call behind each waiting call. */
+  readonly #behind: Int32Array;
+  readonly #woken: UserLine[] = [];
+  #lastCall: number;
+  #next = 0;
+  #waiting = 0;
+
+  /** `userOf`: index in plan.users for each call. Throws LoadError for a user without a connection. */
+  constructor(
+    sender: Sender,
+    schedule: Schedule,
+    startMs: number,
+    measureStartMs: number,
+    connections: readonly LoadConnection[],
+    userOf: Int32Array,
+  ) {
+    this.#sender = sender;
+    this.#schedule = schedule;
+    this.#startMs = startMs;
+    this.#firstMeasured = schedule.countBefore(measureStartMs - startMs);
+    this.#lastCall = schedule.count;
+    this.#userOf = userOf;
+    this.#behind = new Int32Array(schedule.count);
+    for (const { user } of connections) this.#lines[user] ??= new UserLine();
+    for (const user of userOf) {
+      if (this.#lines[user] === undefined) throw new LoadError('replay: a user of the log has no connection');
+    }
+  }
+
+  get due(): number {
+    return Math.max(0, this.#lastCall - this.#firstMeasured);
+  }
+
+  onOpen(connection: LoadConnection): void {
+    const line = this.#lines[connection.user]!;
+    line.ready.add(connection);
+    this.#wakeLine(line);
+  }
+
+  onBroken(connection: LoadConnection): void {
+    this.#lines[connection.user]!.ready.remove(connection);
+  }
+
+  onSlotFree(connection: LoadConnection): void {
+    const line = this.#lines[connection.user]!;
+    line.ready.add(connection);
+    this.#wakeLine(line);
+  }
+
+  issue(nowMs: number): void {
+    if (this.isOver) return;
+    const elapsedMs = nowMs - this.#startMs;
+    for (let line = this.#woken.pop(); line !== undefined; line = this.#woken.pop()) {
+      line.isWoken = false;
+      this.#issueWaiting(line, elapsedMs);
+    }
+    for (; this.#next < this.#lastCall; this.#next++) {
+      const dueMs = this.#schedule.dueMs(this.#next);
+      if (dueMs > elapsedMs) return;
+      const line = this.#lines[this.#userOf[this.#next]!]!;
+      const connection = line.first === NONE ? line.ready.take() : null;
+      if (connection === null) this.#addWaiting(line, this.#next);
+      else {
+        if (this.#next >= this.#firstMeasured && elapsedMs - dueMs > LATE_MS) this.lateForLoader++;
+        this.#send(line, connection, this.#next);
+      }
+    }
+    if (this.#waiting === 0) this.isOver = true;
+  }
+
+  end(nowMs: number): void {
+    if (this.isOver) return;
+    const dueBy = this.#schedule.countBefore(nowMs - this.#startMs);
+    this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
+    this.issue(nowMs);
+    this.isOver = true;
+    for (const line of this.#lines) {
+      for (let call = line?.first ?? NONE; call !== NONE; call = this.#behind[call]!) {
+        if (call >= this.#firstMeasured) this.unsent++;
+      }
+    }
+  }
+
+  countWaiting(nowMs: number): number {
+    if (this.isOver) return 0;
+    const dueBy = Math.min(this.#lastCall, this.#schedule.countBefore(nowMs - this.#startMs));
+    return this.#waiting + Math.max(0, dueBy - this.#next);
+  }
+
+  #wakeLine(line: UserLine): void {
+    if (line.first === NONE || line.isWoken) return;
+    line.isWoken = true;
+    this.#woken.push(line);
+    this.#sender.wake();
+  }
+
+  #issueWaiting(line: UserLine, elapsedMs: number): void {
+    while (line.first !== NONE) {
+      const connection = line.ready.take();
+      if (connection === null) return;
+      const call = line.first;
+      line.first = this.#behind[call]!;
+      this.#waiting--;
+      if (call >= this.#firstMeasured && elapsedMs - this.#schedule.dueMs(call) > LATE_MS) this.lateForSlots++;
+      this.#send(line, connection, call);
+    }
+  }
+
+  #addWaiting(line: UserLine, call: number): void {
+    this.#behind[call] = NONE;
+    if (line.first === NONE) line.first = call;
+    else this.#behind[line.last] = call;
+    line.last = call;
+    this.#waiting++;
+  }
+
+  #send(line: UserLine, connection: LoadConnection, call: number): void {
+    this.#sender.send(connection, call, this.#startMs + this.#schedule.dueMs(call), call >= this.#firstMeasured);
+    if (connection.slots.count >= connection.slots.limit) line.ready.remove(connection);
+  }
+}

@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest';
+import { type Collected, collectResult, findLimit } from '../../src/load/collect.ts';
+import { drawCurve, quantileMicros, summarizeCounts } from '../../src/load/latency.ts';
+import type { SecondReport } from '../../src/load/plan.ts';
+import type { LoadResult, SeriesPoint } from '../../src/load/result.ts';
+import { SecondsMerge } from '../../src/load/seconds.ts';
+import { countsOf, IDLE_SELF, sampleCell, sampleFinal, samplePlan } from './load-samples.ts';
+
+function collect(changes: Partial<Collected> = {}): LoadResult {
+  return collectResult({
+    plan: samplePlan(),
+    finals: [sampleFinal()],
+    series: [],
+    startedAt: new Date(0),
+    cpuShare: 0.5,
+    watch: null,
+    endedEarly: false,
+    ...changes,
+  });
+}
+
+/** Buckets are 0.8 % wide. */
+const near = (micros: number) => expect.closeTo(micros, -Math.log10(micros * 0.016));
+
+describe('numbers of latency counts', () => {
+  it('are percentiles, mean and extremes', () => {
+    const summary = summarizeCounts(countsOf([1, 900], [2, 90], [10, 9], [100, 1]));
+    expect(summary).toMatchObject({
+      count: 1000,
+      min: near(1000),
+      p50: near(1000),
+      p90: near(1000),
+      p95: near(2000),
+      p99: near(2000),
+      p999: near(10_000),
+      p9999: near(100_000),
+      max: near(100_000),
+      mean: near(1270),
+    });
+    expect(summary.stdev).toBeGreaterThan(3000);
+    expect(summary.stdev).toBeLessThan(3500);
+  });
+
+  it('are zeros without records', () => {
+    expect(summarizeCounts(new Uint32Array(0))).toMatchObject({ count: 0, min: 0, mean: 0, p99: 0, max: 0 });
+    expect(drawCurve(countsOf())).toEqual([]);
+  });
+
+  it('take the last record only for 100 %', () => {
+    const counts = countsOf([1, 999], [50, 1]);
+    expect(quantileMicros(counts, [0.999, 1])).toEqual([near(1000), near(50_000)]);
+  });
+
+  it('make a curve that rises from 0 to 100', () => {
+    const curve = drawCurve(countsOf([1, 900], [2, 90], [10, 9], [100, 1]));
+    expect(curve[0]).toEqual([0, near(1000)]);
+    expect(curve.at(-1)).toEqual([100, near(100_000)]);
+    for (const [index, [percentile, micros]] of curve.entries()) {
+      expect(percentile).toBeGreaterThan(curve[index - 1]?.[0] ?? -1);
+      expect(micros).toBeGreaterThanOrEqual(curve[index - 1]?.[1] ?? 0);
+    }
+    expect(curve.length).toBeGreaterThan(50);
+  });
+});
+
+describe('the result', () => {
+  it('adds up the threads, by operation and by target', () => {
+    const errors = (count: number, firstMessage: string) => ({ 'java.io.IOException': { count, firstMessage } });
+    const result = collect({
+      plan: samplePlan({ threads: 2 }),
+      finals: [
+        sampleFinal({
+          replies: 4000,
+          due: 4000,
+          lateForSlots: 1,
+          unsent: 2,
+          substituted: 3,
+          cells: [
+            sampleCell({ corrected: countsOf([1, 50]), service: countsOf([0.5, 50]), errors: errors(2, 'first') }),
+            sampleCell({ operation: 'mkdirs', target: 1, corrected: countsOf([4, 10]), service: countsOf([2, 10]) }),
+          ],
+        }),
+        sampleFinal({
+          replies: 5960,
+          due: 6000,
+          lateForLoader: 10,
+          cells: [
+            sampleCell({
+              target: 1,
+              corrected: countsOf([1, 40]),
+              service: countsOf([0.5, 40]),
+              errors: { ...errors(1, 'later'), timeout: { count: 4, firstMessage: '' } },
+            }),
+          ],
+        }),
+      ],
+    });
+    expect(result).toMatchObject({
+      version: 1,
+      measuredMs: 10_000,
+      calls: 9960,
+      callsPerSecond: 996,
+      askedPerSecond: 1000,
+      achievedShare: 0.996,
+      saturated: false,
+      lateForSlots: 1,
+      lateForLoader: 10,
+      unsent: 2,
+      substituted: 3,
+      errors: 7,
+      errorShare: 0.07,
+      errorClasses: [
+        { class: 'timeout', count: 4 },
+        { class: 'java.io.IOException', count: 3, firstMessage: 'first' },
+      ],
+    });
+    expect(result.latency.corrected).toMatchObject({ count: 100, p50: near(1000), max: near(4000) });
+    expect(result.latency.service).toMatchObject({ p50: near(500), max: near(2000) });
+    expect(result.operations.map(({ name, calls, errors }) => [name, calls, errors])).toEqual([
+      ['getFileInfo', 90, 7],
+      ['mkdirs', 10, 0],
+    ]);
+    expect(result.targets.map(({ name, calls, errors }) => [name, calls, errors])).toEqual([
+      ['data', 50, 2],
+      ['logs', 50, 5],
+    ]);
+    expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+  });
+
+  it('is saturated when less than 98 % of the asked rate gets through', () => {
+    expect(collect({ finals: [sampleFinal({ replies: 9800 })] }).saturated).toBe(false);
+    const result = collect({ finals: [sampleFinal({ replies: 9799 })] });
+    expect(result.saturated).toBe(true);
+    expect(result.achievedShare).toBeCloseTo(0.9799, 6);
+  });
+
+  it('asks for no rate in a closed loop', () => {
+    expect(collect({ plan: samplePlan({ loop: { kind: 'closed' } }) })).toMatchObject({
+      askedPerSecond: null,
+      achievedShare: null,
+      saturated: false,
+      callsPerSecond: 1000,
+    });
+  });
+
+  it('compares a counted run with the time that its calls should take, but for the wait after the last one', () => {
+    const plan = samplePlan({ durationMs: null, calls: 100 });
+    const cells = [sampleCell({ corrected: countsOf([20, 100]), service: countsOf([20, 100]) })];
+    const run = { replies: 100, due: 100, cells };
+    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredMs: 120 })] }).saturated).toBe(false);
+    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredMs: 200 })] })).toMatchObject({ saturated: true });
+  });
+
+  it('of paths that were given names them so', () => {
+    const cells = [sampleCell({ target: -1 })];
+    expect(collect({ finals: [sampleFinal({ cells })] }).targets.map(({ name }) => name)).toEqual(['--paths']);
+  });
+
+  it('of nothing is not a division by zero', () => {
+    const result = collect({
+      finals: [sampleFinal({ replies: 0, due: 0, measuredMs: 0, cells: [] })],
+      endedEarly: true,
+    });
+    expect(result).toMatchObject({ calls: 0, callsPerSecond: 0, errorShare: 0, saturated: false, endedEarly: true });
+    expect(JSON.stringify(result)).not.toContain('null,null');
+  });
+});
+
+describe('the limit', () => {
+  const good = { utilization: 0.5, loopDelayP99Ms: 2, lateShare: 0, gcShare: 0, saturated: false };
+
+  it('was not the loader when it had time', () => {
+    expect(findLimit(false, good)).toBe('');
+    expect(findLimit(true, good)).toBe('');
+    expect(findLimit(false, { ...good, saturated: true })).toBe('');
+  });
+
+  it('was a full thread in a closed loop, or in an open one that was not reached', () => {
+    expect(findLimit(true, { ...good, utilization: 0.97 })).toMatch(/busy 97 %.*closed loop/);
+    expect(findLimit(false, { ...good, utilization: 0.97 })).toBe('');
+    expect(findLimit(false, { ...good, utilization: 0.97, saturated: true })).toMatch(/busy 97 %.*not reached/);
+  });
+
+  it('was the loader when it was late, paused or waited', () => {
+    expect(findLimit(false, { ...good, lateShare: 0.02 })).toMatch(/sent 2.0 % of the calls late/);
+    expect(findLimit(false, { ...good, gcShare: 0.2 })).toMatch(/garbage collection took 20 %/);
+    expect(findLimit(false, { ...good, loopDelayP99Ms: 30 })).toMatch(/wait 30 ms/);
+  });
+
+  it('comes from the worst thread', () => {
+    const plan = samplePlan({ loop: { kind: 'closed' }, threads: 2 });
+    const finals = [sampleFinal(), sampleFinal({ self: { ...IDLE_SELF, utilization: 0.99, gcTotalMs: 5 } })];
+    expect(collect({ plan, finals }).loader).toMatchObject({
+      utilization: 0.99,
+      gcCount: 6,
+      gcTotalMs: 9,
+      cpuShare: 0.5,
+      wasTheLimit: true,
+    });
+    expect(collect({ finals: [sampleFinal({ lateForLoader: 200 })] }).loader.wasTheLimit).toBe(true);
+  });
+});
+
+describe('seconds of several threads', () => {
+  const report = (second: number, changes: Partial<SecondReport> = {}): SecondReport => ({
+    kind: 'second',
+    second,
+    measured: second >= 1,
+    replies: 10,
+    errors: 1,
+    sent: 10,
+    waiting: 2,
+    inFlight: 3,
+    corrected: countsOf([1, 10]),
+    service: countsOf([1, 10]),
+    ...changes,
+  });
+
+  function merge(threads: number) {
+    const points: SeriesPoint[] = [];
+    const merge = new SecondsMerge(threads, (point) => points.push(point));
+    return { merge, points, seconds: () => points.map(({ second }) => second) };
+  }
+
+  it('go out in order, once all threads have reported them', () => {
+    const { merge: seconds, points } = merge(2);
+    seconds.add(0, report(0));
+    seconds.add(0, report(1));
+    expect(points).toEqual([]);
+    seconds.add(1, report(0, { replies: 30, corrected: countsOf([9, 100]) }));
+    expect(points).toHaveLength(1);
+    expect(points[0]).toMatchObject({
+      second: 0,
+      measured: false,
+      callsPerSecond: 40,
+      errors: 2,
+      waiting: 4,
+      inFlight: 6,
+      corrected: { p50: near(9000), max: near(9000) },
+      service: { p50: near(1000) },
+    });
+    seconds.add(1, report(1));
+    expect(points[1]).toMatchObject({ second: 1, measured: true, callsPerSecond: 20 });
+  });
+
+  it('do not wait for a thread that has ended', () => {
+    const { merge: seconds, seconds: seen } = merge(2);
+    seconds.add(0, report(0));
+    seconds.add(0, report(1));
+    seconds.end(1);
+    expect(seen()).toEqual([0, 1]);
+  });
+
+  it('wait for a thread that is stuck only so long, and leave out what comes later', () => {
+    const { merge: seconds, seconds: seen } = merge(2);
+    for (let second = 0; second <= 30; second++) seconds.add(0, report(second));
+    expect(seen()).toEqual([0]);
+    seconds.add(1, report(0));
+    seconds.add(1, report(1));
+    expect(seen()).toEqual([0, 1]);
+  });
+});

@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { HdfsClient } from '../../src/control/hdfs-client.ts';
+import { filePath, scratchDirectory } from '../../src/load/layout.ts';
+import { explain, markerPath, prepareNamespace, removeNamespace } from '../../src/load/namespace.ts';
+import { run as clean, findLeftovers } from '../../src/load/namespace-clean.ts';
+import type { LoadPlan, Target } from '../../src/load/plan.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { InlineRouter } from '../support/inline-router.ts';
+import { IO, ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';
+import { waitUntil } from '../support/wait.ts';
+
+const HOST = '127.0.0.1';
+const OWN = 'switchyard-load-0a1b2c3d';
+
+let simulator: Simulator;
+let root: HdfsClient;
+let port = 0;
+
+beforeEach(async () => {
+  simulator = await startSimulator({ nameservices: ['ns0', 'ns1'], namenodes: 2, superuser: 'root' });
+  port = simulator.nameservices[0]!.namenodes[0]!.port;
+  root = await HdfsClient.connect({ host: HOST, port, user: 'root' });
+  await root.mkdirs('/work', 0o777);
+  await root.mkdirs('/other', 0o777);
+});
+
+afterEach(async () => {
+  root.close();
+  await simulator.close();
+});
+
+function targetIn(directory: string, own: string = OWN): Target {
+  return { name: directory, directory, own: `${directory}/${own}` };
+}
+
+function planFor(changes: Partial<LoadPlan> = {}): LoadPlan {
+  return {
+    host: HOST,
+    port,
+    loop: { kind: 'closed' },
+    connections: 2,
+    inFlight: 1,
+    users: ['alice', 'bob'],
+    mix: [{ operation: 'mkdirs', weight: 1 }],
+    targets: [targetIn('/work')],
+    paths: [],
+    distribution: { kind: 'uniform' },
+    filesPerTarget: 250,
+    warmupMs: 0,
+    durationMs: 1000,
+    calls: null,
+    timeoutMs: 1000,
+    threads: 2,
+    observerReads: false,
+    watchedPid: null,
+    seed: 1,
+    ...changes,
+  };
+}
+
+/** All paths below a directory. */
+async function tree(client: HdfsClient, path: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const status of (await client.list(path)) ?? []) {
+    const below = `${path === '/' ? '' : path}/${status.path.toString()}`;
+    paths.push(below);
+    if (status.fileType === 'IS_DIR') paths.push(...(await tree(client, below)));
+  }
+  return paths;
+}
+
+describe('the own directory of a run', () => {
+  it('has files, scratch directories and a marker, open to all users, and goes with all that came into it', async () => {
+    const plan = planFor();
+    const target = plan.targets[0]!;
+    await prepareNamespace(plan);
+    const paths = new Set(await tree(root, '/work'));
+    for (let file = 0; file < plan.filesPerTarget; file++) expect(paths).toContain(filePath(target, file));
+    expect(paths).toContain(markerPath(target.own));
+    for (const thread of [0, 1]) {
+      const scratch = scratchDirectory(target, thread);
+      expect((await root.getFileInfo(scratch))?.permission.perm).toBe(0o777);
+      using bob = await HdfsClient.connect({ host: HOST, port, user: 'bob' });
+      expect(await bob.mkdirs(`${scratch}/n0`)).toBe(true);
+    }
+    expect((await root.getFileInfo(filePath(target, 0)))?.owner).toBe('alice');
+    await removeNamespace(plan);
+    expect(await tree(root, '/')).toEqual(['/other', '/work']);
+    // What is gone already is what was wanted.
+    await removeNamespace(plan);
+  });
+
+  it('comes about through a router, in every mount', async () => {
+    await using router = await InlineRouter.start({
+      nameservices: Object.fromEntries(simulator.nameservices.map((ns) => [ns.id, ns.namenodes.map((nn) => nn.port)])),
+      mounts: ['/a=ns0:/work', '/b=ns1:/there'],
+    });
+    using other = await HdfsClient.connect({
+      host: HOST,
+      port: simulator.nameservices[1]!.namenodes[0]!.port,
+      user: 'root',
+    });
+    await other.mkdirs('/there', 0o777);
+    const plan = planFor({ port: router.port, targets: [targetIn('/a'), targetIn('/b')], filesPerTarget: 3 });
+    await prepareNamespace(plan);
+    expect(await tree(root, '/work')).toContain(filePath(targetIn('/work'), 2));
+    expect(await tree(other, '/there')).toContain(filePath(targetIn('/there'), 2));
+    await removeNamespace(plan);
+    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(other, '/there')).toEqual([]);
+  });
+
+  it('gets entries of several owners', async () => {
+    const { own } = targetIn('/work');
+    const entries = [
+      { path: `${own}/replay/sub`, isDirectory: true, owner: null },
+      { path: `${own}/replay`, isDirectory: true, owner: null },
+      { path: `${own}/replay/sub/file`, isDirectory: false, owner: 'carol' },
+    ];
+    await prepareNamespace(planFor({ filesPerTarget: 0 }), { entries, user: 'dave' });
+    expect((await root.getFileInfo(`${own}/replay/sub/file`))?.owner).toBe('carol');
+    expect((await root.getFileInfo(`${own}/replay/sub`))?.owner).toBe('dave');
+    const outside = [{ path: `${own}x/replay`, isDirectory: true, owner: null }];
+    await expect(prepareNamespace(planFor(), { entries: outside })).rejects.toThrow('nothing was made');
+  });
+
+  it('is refused where the given directory is none, and leaves nothing behind', async () => {
+    await root.createEmptyFile('/file');
+    const before = await tree(root, '/');
+    const attempt = (directory: string) =>
+      prepareNamespace(planFor({ targets: [targetIn('/work'), targetIn(directory)] }));
+    await expect(attempt('/none')).rejects.toThrow('/none does not exist; make it');
+    await expect(attempt('/file')).rejects.toThrow('/file is not a directory');
+    await root.mkdirs('/mine', 0o700);
+    await expect(attempt('/mine')).rejects.toThrow('AccessControlException');
+    await expect(attempt('/mine')).rejects.toThrow('--user');
+    await root.mkdirs(`/other/${OWN}`, 0o777);
+    await expect(attempt('/other')).rejects.toThrow('exists already');
+    expect(await tree(root, '/')).toEqual([...before, '/mine', `/other/${OWN}`].sort());
+  });
+
+  it('is removed again when the preparation breaks off', async () => {
+    const controller = new AbortController();
+    const plan = planFor({ filesPerTarget: 5000 });
+    const prepared = prepareNamespace(plan, { signal: controller.signal });
+    const outcome = expect(prepared).rejects.toThrow('ended early');
+    await waitUntil(async () => (await root.getFileInfo(filePath(plan.targets[0]!, 0))) !== undefined, 'first file');
+    controller.abort();
+    await outcome;
+    expect(await tree(root, '/')).toEqual(['/other', '/work']);
+  });
+});
+
+describe('removal', () => {
+  it('deletes nothing when one of the directories has no marker', async () => {
+    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/work'), targetIn('/other')] });
+    await prepareNamespace(plan);
+    await root.delete(markerPath(plan.targets[1]!.own));
+    const before = await tree(root, '/');
+    await expect(removeNamespace(plan)).rejects.toThrow('has no marker');
+    expect(await tree(root, '/')).toEqual(before);
+  });
+
+  it.each([
+    ['the given directory itself', '/work'],
+    ['a directory of another name', '/work/data'],
+    ['one that only looks alike', `/work/${OWN}x`],
+    ['a directory further down', `/work/sub/${OWN}`],
+    ['a way up', `/work/../other/${OWN}`],
+  ])('refuses %s, whatever is in it', async (_, own) => {
+    await root.mkdirs('/work/data');
+    await root.createEmptyFile(markerPath('/work/data'));
+    await root.createEmptyFile(markerPath('/work'));
+    const before = await tree(root, '/');
+    const plan = planFor({ targets: [{ name: 'w', directory: '/work', own }] });
+    await expect(removeNamespace(plan)).rejects.toThrow('nothing was touched');
+    await expect(prepareNamespace(plan)).rejects.toThrow('nothing was touched');
+    expect(await tree(root, '/')).toEqual(before);
+  });
+
+  it('says what is left when the server does not come back', async () => {
+    const plan = planFor({ filesPerTarget: 1 });
+    await prepareNamespace(plan);
+    await simulator.control({ op: 'transition', nameservice: 'ns0', namenode: 'nn0', to: 'standby' });
+    const removed = removeNamespace(plan);
+    await expect(removed).rejects.toThrow(`not removed: /work/${OWN}`);
+    await expect(removed).rejects.toThrow('name the active NameNode, or a router');
+    await expect(removed).rejects.toThrow('load clean');
+  });
+});
+
+describe('leftovers of earlier runs', () => {
+  async function cleaned(...args: string[]): Promise<{ code: number; text: string }> {
+    const write = vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
+    try {
+      const code = await clean([
+        '--fs',
+        `hdfs://${HOST}:${port}`,
+        '--mounts',
+        '/work,/other',
+        '--user',
+        'root',
+        ...args,
+      ]);
+      return { code, text: write.mock.calls.map(([text]) => String(text)).join('') };
+    } finally {
+      write.mockRestore();
+    }
+  }
+
+  it('are removed when they are old enough, and only those with a marker', async () => {
+    await prepareNamespace(planFor({ filesPerTarget: 1 }));
+    await root.mkdirs('/other/switchyard-load-ffffffff/data');
+    await root.mkdirs('/other/mine');
+    await root.createEmptyFile(markerPath('/other/mine'));
+    const leftovers = await findLeftovers({ host: HOST, port }, [targetIn('/work'), targetIn('/other')], 'root');
+    expect(leftovers.map(({ target }) => target.own)).toEqual([`/work/${OWN}`]);
+
+    const kept = await cleaned();
+    expect(kept).toEqual({ code: 0, text: expect.stringMatching(`^kept +/work/${OWN} .*--older-than\n$`) });
+    const found = await cleaned('--older-than', '0', '--dry-run');
+    expect(found.text).toMatch(`found    /work/${OWN}`);
+    expect(await root.getFileInfo(`/work/${OWN}`)).toBeDefined();
+    const removed = await cleaned('--older-than', '0');
+    expect(removed.text).toMatch(`removed  /work/${OWN}`);
+    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /work, /other\n');
+    expect(await tree(root, '/')).toEqual([
+      '/other',
+      '/other/mine',
+      markerPath('/other/mine'),
+      '/other/switchyard-load-ffffffff',
+      '/other/switchyard-load-ffffffff/data',
+      '/work',
+    ]);
+  });
+
+  it('are looked for where the command line says', async () => {
+    await expect(clean(['--fs', `hdfs://${HOST}:${port}`])).rejects.toThrow('give --mounts');
+    const nowhere = ['--fs', `hdfs://${HOST}:${port}`, '--mounts', '/none'];
+    await expect(clean(nowhere)).rejects.toThrow('/none does not exist');
+  });
+});
+
+describe('what a server answers', () => {
+  const SAFE = 'org.apache.hadoop.hdfs.server.namenode.SafeModeException';
+  const RETRIABLE = 'org.apache.hadoop.ipc.RetriableException';
+  const QUOTA = 'org.apache.hadoop.hdfs.protocol.NSQuotaExceededException';
+
+  it.each([
+    [STANDBY, 'Operation category READ is not supported in state standby', 'name the active NameNode, or a router'],
+    [SAFE, 'Cannot create directory /work/x. Name node is in safe mode.', 'hdfs dfsadmin -safemode get'],
+    [RETRIABLE, `${SAFE}: Cannot create directory`, 'hdfs dfsadmin -safemode get'],
+    [QUOTA, 'The NameSpace quota (directories and files) is exceeded', '--files'],
+  ])('%s comes with a remedy', async (className, text, remedy) => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => call.fail(className, text);
+    const prepared = prepareNamespace(planFor({ port: namenode.port }));
+    await expect(prepared).rejects.toThrow(text.slice(0, 20));
+    await expect(prepared).rejects.toThrow(remedy);
+    await expect(prepared).rejects.toMatchObject({ name: 'LoadError' });
+  });
+
+  it('is shown as it is when nothing is known about it', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => call.fail(IO, 'disk on fire\n\tat java');
+    await expect(prepareNamespace(planFor({ port: namenode.port }))).rejects.toThrow(
+      `${HOST}:${namenode.port} answered ${IO}: disk on fire`,
+    );
+  });
+
+  it('and nothing at all: the port is named', async () => {
+    const namenode = await ScriptedNameNode.start();
+    const closed = namenode.port;
+    await namenode[Symbol.asyncDispose]();
+    await expect(prepareNamespace(planFor({ port: closed }))).rejects.toThrow(
+      `cannot connect to ${HOST}:${closed}: ECONNREFUSED; name the RPC port`,
+    );
+    expect(explain('text', { host: HOST, port: 1 })).toBe('text');
+  });
+});

@@ -1,0 +1,82 @@
+import type { BucketCounts, CellReport, FinalReport, LoadPlan, ThreadSelf } from '../../src/load/plan.ts';
+import { bucketOfMs, createCounts } from '../../src/load/thread/latency-buckets.ts';
+
+/** A plan that would run; tests change what they are about. */
+export function samplePlan(changes: Partial<LoadPlan> = {}): LoadPlan {
+  return {
+    host: '127.0.0.1',
+    port: 8020,
+    loop: { kind: 'open', callsPerSecond: 1000, rampMs: 0 },
+    connections: 8,
+    inFlight: 4,
+    users: ['alice'],
+    mix: [
+      { operation: 'getFileInfo', weight: 3 },
+      { operation: 'mkdirs', weight: 1 },
+    ],
+    targets: [
+      { name: 'data', directory: '/data', own: '/data/switchyard-load-00000001' },
+      { name: 'logs', directory: '/logs', own: '/logs/switchyard-load-00000001' },
+    ],
+    paths: [],
+    distribution: { kind: 'uniform' },
+    filesPerTarget: 10,
+    warmupMs: 1000,
+    durationMs: 10_000,
+    calls: null,
+    timeoutMs: 1000,
+    threads: 1,
+    observerReads: false,
+    watchedPid: null,
+    seed: 1,
+    ...changes,
+  };
+}
+
+/** Counts of latencies: [ms, how many] each. */
+export function countsOf(...latencies: readonly (readonly [number, number])[]): BucketCounts {
+  const counts = createCounts();
+  for (const [ms, records] of latencies) {
+    const bucket = bucketOfMs(ms);
+    counts[bucket] = (counts[bucket] as number) + records;
+  }
+  return counts;
+}
+
+export const IDLE_SELF: ThreadSelf = {
+  cpuSeconds: 1,
+  utilization: 0.1,
+  loopDelayP50Ms: 0.1,
+  loopDelayP99Ms: 1,
+  loopDelayMaxMs: 2,
+  gcCount: 3,
+  gcTotalMs: 4,
+  gcMaxMs: 2,
+};
+
+export function sampleCell(changes: Partial<CellReport> = {}): CellReport {
+  return {
+    operation: 'getFileInfo',
+    target: 0,
+    corrected: countsOf([1, 100]),
+    service: countsOf([1, 100]),
+    errors: {},
+    ...changes,
+  };
+}
+
+export function sampleFinal(changes: Partial<FinalReport> = {}): FinalReport {
+  return {
+    kind: 'final',
+    replies: 10_000,
+    measuredMs: 10_000,
+    due: 10_000,
+    lateForSlots: 0,
+    lateForLoader: 0,
+    unsent: 0,
+    substituted: 0,
+    cells: [sampleCell()],
+    self: IDLE_SELF,
+    ...changes,
+  };
+}
