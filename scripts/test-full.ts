@@ -1,5 +1,6 @@
 /**
- * Everything that `npm test` and `npm run test:hadoop` run, then what takes longer: ten minutes of shell traffic with dying NameNodes.
+ * Everything that `npm test`, `npm run test:browser` and `npm run test:hadoop` run, then what takes longer: ten minutes of shell traffic
+ * with dying NameNodes.
  * Last line: the sum of all tests; exits 1 when anything failed.
  */
 import { spawn } from 'node:child_process';
@@ -10,6 +11,7 @@ const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import
 
 const STEPS: readonly [name: string, args: readonly string[]][] = [
   ['tests', [vitest, 'run', '--config', 'test/vitest.config.ts']],
+  ['tests in a browser', [vitest, 'run', '--config', 'test/browser/vitest.config.ts']],
   ['tests with a real Hadoop', [vitest, 'run', '--config', 'test/hadoop/vitest.config.ts']],
   ['ten minutes with dying NameNodes', ['scripts/chaos-shell.ts']],
 ];

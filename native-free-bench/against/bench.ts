@@ -26,6 +26,8 @@ import { runComparison } from './run.ts';
 
 const plan = readPlan();
 const directory = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
+// What the parts of a run leave for a while is removed with the rest, however the run ends.
+process.env['TMPDIR'] = directory;
 process.on('exit', () => {
   // First: a child that still runs would make its directory anew.
   killAll();

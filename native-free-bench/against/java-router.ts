@@ -16,6 +16,8 @@ const FILE_STORE = 'org.apache.hadoop.hdfs.server.federation.store.driver.impl.S
 export const JAVA_HEAP_GIB = 4;
 /** A router that was paused must not take its own record or its NameNode's for a dead one's when it goes on. */
 const NEVER_MS = 86_400_000;
+/** Where the rig itself keeps its build, so that it is made once. */
+const RIG_BUILD: string = join(tmpdir(), 'hadoop-rig', 'build');
 /** Resolving and compiling the rig, at first use. */
 const BUILD_MS = 900_000;
 
@@ -37,9 +39,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   'store.membership.expiration': String(NEVER_MS),
   'store.router.expiration': `${NEVER_MS}ms`,
   'namenode.heartbeat.jmx.interval': '-1',
-  // Short only until it knows its NameNode; a round of both takes about a millisecond.
-  'heartbeat.interval': '1000',
-  'cache.ttl': '1s',
+  // The default of a minute would only put off its first call; much less would cost it some of its core.
+  'cache.ttl': '5s',
 };
 
 const OF_VARIANT: Readonly<Record<JavaPeer, Readonly<Record<string, string>>>> = {
@@ -84,7 +85,7 @@ export function prepareJavaRouter(
 /** Environment of the rig: everything that it writes goes below `directory`, the build is the machine's common one. */
 export function rigEnv(directory: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return {
-    RIG_BUILD: join(tmpdir(), 'hadoop-rig', 'build'),
+    RIG_BUILD,
     // Else each connection that a finished load closes is worth some warnings.
     RIG_LOG: 'ERROR',
     ...env,

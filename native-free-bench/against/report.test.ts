@@ -30,7 +30,7 @@ function round(made: Partial<Driven>): Round {
     loaderWasTheLimit: false,
     ...made,
   };
-  return { driven, namenodeBusy: 0.125, namenodeConnections: 4, rssBytes: 123e6 };
+  return { driven, namenodeBusy: 0.125, othersBusy: 0.02, namenodeConnections: 4, rssBytes: 123e6 };
 }
 
 const closed = summarise(

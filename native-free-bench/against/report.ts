@@ -41,6 +41,7 @@ const HEADINGS = [
   'peer busy',
   'load busy',
   'NN busy',
+  'others',
   'NN conns',
   'errors',
 ] as const;
@@ -48,7 +49,7 @@ const HEADINGS = [
 const START_HEADINGS = ['peer', 'ready ms', 'first call ms'] as const;
 const VERDICT_HEADINGS = ['scenario', 'peer', 'figure', 'target', 'measured', 'result'] as const;
 const LEGEND =
-  '( ): load or NameNode were the limit, so this says nothing about the peer; CPU per call stands. ' +
+  '( ): not the peer was the limit, so this says nothing about it; CPU per call stands. ' +
   '× Java: calls per CPU-second as a multiple of the better Java Router of the same round; / HAProxy: CPU per call through its.';
 
 type Table = (headings: readonly string[], rows: readonly (readonly string[])[]) => string;
@@ -143,6 +144,7 @@ function rowOf(row: PeerSummary): string[] {
     isDirect ? '-' : percent(row.peerBusy),
     percent(row.loaderBusy),
     percent(row.namenodeBusy),
+    percent(row.othersBusy),
     row.namenodeConnections === null ? '-' : String(row.namenodeConnections),
     String(row.errors),
   ];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '../harness/children.ts';
 import { type Driven, drive } from '../harness/drive.ts';
-import { readCpuSeconds, readRssBytes } from '../harness/process-meter.ts';
+import { readCoreBusySeconds, readCpuSeconds, readRssBytes } from '../harness/process-meter.ts';
 import { type Backend, startBackend } from './backend.ts';
 import { letRunAlone, pinProcess, type RunningPeer, type Start, startPeer } from './peers.ts';
 import type { Plan } from './plan.ts';
@@ -163,16 +163,26 @@ class Run {
     const { plan } = this.#context;
     const warmupSeconds = isFirst ? WARMUP_SECONDS * 2 : WARMUP_SECONDS;
     await this.#backend.takeConnections();
-    const namenodePid = this.#backend.child.pid;
-    const cpuAtStart = readCpuSeconds(namenodePid);
+    const atStart = this.#readClocks(running);
     const driven = await this.#drive(running, scenario, rate, plan.seconds, warmupSeconds);
-    const namenodeCpuSeconds = readCpuSeconds(namenodePid) - cpuAtStart;
+    const atEnd = this.#readClocks(running);
     if (driven.calls === 0) throw new Error(`${running.peer}: no call was answered: ${driven.firstError}`);
     return {
       driven,
-      namenodeBusy: namenodeCpuSeconds / (driven.seconds + warmupSeconds),
+      namenodeBusy: (atEnd.namenode - atStart.namenode) / (driven.seconds + warmupSeconds),
+      othersBusy: (atEnd.others - atStart.others) / (atEnd.wall - atStart.wall),
       namenodeConnections: (await this.#backend.takeConnections()) ?? null,
       rssBytes: running.child === undefined ? 0 : readRssBytes(running.child.pid),
+    };
+  }
+
+  /** Seconds: CPU of the NameNode, of all but the peer on the peer's core, and time. */
+  #readClocks(running: RunningPeer): { namenode: number; others: number; wall: number } {
+    const peer = running.child === undefined ? 0 : readCpuSeconds(running.child.pid);
+    return {
+      namenode: readCpuSeconds(this.#backend.child.pid),
+      others: readCoreBusySeconds(Number(this.#context.plan.peerCores)) - peer,
+      wall: performance.now() / 1000,
     };
   }
 

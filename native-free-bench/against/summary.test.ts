@@ -10,11 +10,12 @@ const OPEN = SCENARIOS.find((scenario) => scenario.ceilingShare === 0.5) as Scen
 
 interface Made extends Partial<Driven> {
   readonly namenodeBusy?: number;
+  readonly othersBusy?: number;
 }
 
 /** A round of 10,000 calls in 4 s on a busy core; `cpuMicros` for each. */
 function round(cpuMicros: number, made: Made = {}): Round {
-  const { namenodeBusy = 0.2, ...driven } = made;
+  const { namenodeBusy = 0.2, othersBusy = 0.01, ...driven } = made;
   const calls = 4e6 / cpuMicros;
   return {
     driven: {
@@ -37,6 +38,7 @@ function round(cpuMicros: number, made: Made = {}): Round {
       ...driven,
     },
     namenodeBusy,
+    othersBusy,
     namenodeConnections: 4,
     rssBytes: 5e7,
   };
@@ -111,6 +113,13 @@ describe('limit', () => {
     const idle = round(10, { cpuSeconds: 2, loaderBusy: 0.5, namenodeBusy: 0.45 });
     expect(limitOf('haproxy', [idle, idle, round(10)])).toMatch(/^the tools were the limit: .* 95 %$/);
     expect(limitOf('haproxy', [round(10, { cpuSeconds: 2 })])).toMatch(/^neither end was saturated/);
+  });
+
+  it('is the disturbance when others used the core of the peer', () => {
+    const disturbed = round(10, { othersBusy: 0.3 });
+    expect(limitOf('ring', [disturbed])).toBe('disturbed: other processes used 30 % of its core');
+    expect(limitOf('direct', [disturbed], 1000)).toMatch(/^disturbed/);
+    expect(limitOf('ring', [disturbed, round(10), round(10)])).toBe('');
   });
 
   it('is the loader when the loader says so, also in an open loop', () => {

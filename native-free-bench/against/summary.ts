@@ -19,6 +19,8 @@ export interface Round {
   readonly driven: Driven;
   /** CPU seconds of the NameNode per second. */
   readonly namenodeBusy: number;
+  /** Share of the peer's core that other processes, and other virtual machines, used meanwhile. */
+  readonly othersBusy: number;
   /** Connections that carried calls to the NameNode; null where it is not known. */
   readonly namenodeConnections: number | null;
   /** Resident memory of the peer after the load; 0 for the direct connection. */
@@ -51,6 +53,8 @@ export interface PeerSummary {
   readonly peerBusy: number;
   readonly loaderBusy: number;
   readonly namenodeBusy: number;
+  /** Of the peer's core, used by others. */
+  readonly othersBusy: number;
   /** Achieved through asked; null in a closed loop. */
   readonly achievedShare: number | null;
   readonly namenodeConnections: number | null;
@@ -79,6 +83,9 @@ export type RoundsOfPeers = ReadonlyMap<Peer, readonly Round[]>;
 export const SATURATED_BUSY = 0.9;
 /** From this share of their cores on, load and NameNode are taken for the limit of an open loop. */
 const TOOLS_BUSY = 0.9;
+
+/** From this share of the peer's core on others have disturbed the round. */
+const OTHERS_BUSY = 0.1;
 
 /** `rounds` holds as many rounds of every peer, in the order in which they were run. `toolCores`: cores that load and NameNode share. */
 export function summarise(
@@ -128,6 +135,7 @@ function summarisePeer(
     peerBusy: medianOf(own, peerBusy),
     loaderBusy: medianOf(own, (round) => round.driven.loaderBusy),
     namenodeBusy: medianOf(own, (round) => round.namenodeBusy),
+    othersBusy: medianOf(own, (round) => round.othersBusy),
     achievedShare: isOpen ? callsPerSecond / ratePerSecond : null,
     namenodeConnections: connections.length === 0 ? null : Math.max(...connections),
     errors: own.reduce((sum, round) => sum + round.driven.errors, 0),
@@ -142,6 +150,10 @@ function summarisePeer(
 /** The limit that held in half of the rounds or more. */
 function findLimit(peer: Peer, rounds: readonly Round[], isOpen: boolean, toolCores: number): string {
   const isMost = (holds: (round: Round) => boolean): boolean => rounds.filter(holds).length * 2 >= rounds.length;
+  if (isMost((round) => round.othersBusy >= OTHERS_BUSY)) {
+    const others = medianOf(rounds, (round) => round.othersBusy);
+    return `disturbed: other processes used ${(others * 100).toFixed(0)} % of its core`;
+  }
   if (isMost((round) => round.driven.loaderWasTheLimit)) return 'the loader was the limit';
   const tools = (round: Round): number => (round.driven.loaderBusy + round.namenodeBusy) / toolCores;
   const busy = `load and NameNode were busy ${(medianOf(rounds, tools) * 100).toFixed(0)} %`;

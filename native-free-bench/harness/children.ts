@@ -97,6 +97,18 @@ export class Child {
     }
   }
 
+  /** Its exit code and last words when it has ended by itself; fails when it does not within `limitMs`. */
+  async finish(limitMs: number): Promise<{ code: number | null; words: string }> {
+    if (!this.#ended) {
+      try {
+        await once(this.process, 'close', { signal: AbortSignal.timeout(limitMs) });
+      } catch (error) {
+        throw new Error(this.#describe(`it has not ended within ${limitMs} ms`), { cause: error });
+      }
+    }
+    return { code: this.process.exitCode, words: this.#tail };
+  }
+
   /** Stops all threads where they are: the process uses no processor until it is resumed. */
   pause(): void {
     this.process.kill('SIGSTOP');

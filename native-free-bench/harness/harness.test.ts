@@ -1,14 +1,14 @@
-/** The bench measures what it says: its bytes are Hadoop's, its stub answers right, its loader notices wrong answers. */
+/** The bench measures what it says: its bytes are Hadoop's, its stub answers right. */
 
 import { once } from 'node:events';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
-import { LatencyBuckets } from '../../src/load/thread/latency-buckets.ts';
+import { describe, expect, it } from 'vitest';
 import { decodePlain, messageType, type Plain } from '../../src/wire/messages.ts';
 import { type Round, summarise } from '../path/report.ts';
 import { SCENARIOS, type Scenario } from '../path/scenarios.ts';
 import { Child } from './children.ts';
+import type { Driven } from './drive.ts';
 import {
   bytesField,
   CallId,
@@ -19,8 +19,6 @@ import {
   framed,
   numberField,
 } from './frames.ts';
-import { Load, LoadClient } from './load-client.ts';
-import type { LoadResult } from './loader.ts';
 import { RequestFields, readRequest, writeReply } from './namenode-replies.ts';
 
 const CLIENT_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
@@ -127,44 +125,19 @@ describe('frames', () => {
   });
 });
 
-describe('latency buckets', () => {
-  it('give quantiles within one percent', () => {
-    const buckets = new LatencyBuckets();
-    for (let micros = 1; micros <= 100_000; micros++) buckets.recordMs(micros / 1000);
-    for (const share of [0.01, 0.5, 0.9, 0.99, 0.999]) {
-      const exact = share * 100_000;
-      expect(Math.abs(buckets.quantileMicros(share) - exact) / exact).toBeLessThan(0.01);
-    }
-  });
-
-  it('take values that are too large or negative, and none at all', () => {
-    const buckets = new LatencyBuckets();
-    expect(buckets.quantileMicros(0.5)).toBe(0);
-    buckets.recordMs(-1);
-    buckets.recordMs(1e9);
-    expect(buckets.count).toBe(2);
-    expect(buckets.quantileMicros(0.5)).toBeLessThan(1);
-    expect(buckets.quantileMicros(1)).toBeGreaterThan(2e8);
-  });
-});
-
 describe('report', () => {
   const round = (cpuSeconds: number, calls: number): Round => ({
     load: {
-      event: 'result',
       calls,
       seconds: 4,
       callsPerSecond: calls / 4,
       p50: 1,
       p99: 2,
-      p999: 3,
-      sentP50: 1,
-      sentP99: 2,
+      loaderBusy: 0.25,
       errors: 0,
       firstError: '',
       cpuSeconds,
-      loaderCpuSeconds: 1,
-    } satisfies LoadResult,
+    } as Driven,
     namenodeConnections: 4,
   });
 
@@ -177,7 +150,7 @@ describe('report', () => {
       ] as const),
     );
     const ring = summary.variants.find((variant) => variant.variant === 'ring');
-    expect(ring).toMatchObject({ cpuMicrosPerCall: 20, ratioOfRounds: [2, 1, 0.5], ratio: 1, target: 1.1 });
+    expect(ring).toMatchObject({ cpuMicrosPerCall: 20, ratioOfRounds: [2, 1, 0.5], ratio: 1, target: 0.9 });
   });
 });
 
@@ -218,93 +191,5 @@ describe('stub NameNode', () => {
     } finally {
       await stub.stop();
     }
-  });
-});
-
-describe('load client', () => {
-  const cleanUp: (() => void)[] = [];
-  afterEach(() => {
-    for (const end of cleanUp.splice(0)) end();
-  });
-
-  /** Runs one client for `calls` calls against a server that passes each reply through `spoil`. Resolves at the last reply or error. */
-  async function run(
-    calls: number,
-    depth: number,
-    spoil: (reply: Buffer, socket: net.Socket) => Buffer,
-  ): Promise<Load> {
-    const fields = new RequestFields();
-    const server = net.createServer((socket) => {
-      const reader = new FrameReader(7, (buffer, start, end) => {
-        readRequest(buffer, start, end, fields);
-        if (fields.callId < 0) return;
-        const reply = Buffer.alloc(1024);
-        socket.write(spoil(reply.subarray(0, writeReply(reply, 0, buffer, fields)), socket));
-      });
-      socket.on('data', (chunk: Buffer) => reader.feed(chunk, chunk.length));
-      socket.on('error', () => socket.destroy());
-      cleanUp.push(() => socket.destroy());
-    });
-    server.listen(0, '127.0.0.1');
-    cleanUp.push(() => server.close());
-    await once(server, 'listening');
-    const load = new Load();
-    const { port } = server.address() as net.AddressInfo;
-    await new Promise<void>((resolve) => {
-      load.onReplies = () => {
-        if (load.errors > 0 || load.replies === calls) resolve();
-      };
-      const options = {
-        host: '127.0.0.1',
-        port,
-        user: 'bench',
-        clientId: CLIENT_ID,
-        path: PATH,
-        slots: depth,
-        closedLoop: true,
-        calls,
-      };
-      const client: LoadClient = new LoadClient(load, options, () => client.start());
-      cleanUp.push(() => client.end());
-    });
-    load.stopped = true;
-    return load;
-  }
-
-  it('makes as many calls as it is told and finds nothing wrong', async () => {
-    const load = await run(1000, 16, (reply) => reply);
-    expect(load).toMatchObject({ replies: 1000, errors: 0 });
-  });
-
-  const CALL_ID_AT = 6;
-  const STATUS_AT = 11;
-  const CLIENT_ID_AT = 16;
-  it.each([
-    ['a call that is not in flight', CALL_ID_AT, /not in flight/],
-    ['an error status', STATUS_AT, /status 1/],
-    ["another client's id", CLIENT_ID_AT, /another client/],
-  ])('notices %s', async (_, at, message) => {
-    const load = await run(3, 1, (reply) => {
-      reply[at] = (reply[at] as number) ^ 1;
-      return reply;
-    });
-    expect(load.errors).toBe(1);
-    expect(load.firstError).toMatch(message);
-  });
-
-  it('notices a reply that comes twice', async () => {
-    const load = await run(10, 1, (reply) => Buffer.concat([reply, reply]));
-    expect(load.firstError).toMatch(/not in flight/);
-  });
-
-  it('notices a connection that closes', async () => {
-    let count = 0;
-    const load = await run(10, 1, (reply, socket) => {
-      if (++count === 2) socket.destroy();
-      return reply;
-    });
-    expect(load.replies).toBe(1);
-    expect(load.errors).toBe(1);
-    expect(load.firstError).toMatch(/closed|ECONNRESET/);
   });
 });

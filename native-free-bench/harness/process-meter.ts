@@ -15,6 +15,19 @@ export function readCpuSeconds(pid: number): number {
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND;
 }
 
+/**
+ * Seconds since the start of the machine in which the core did something or was taken away from this virtual machine. Without the time of
+ * interrupts, which belongs to no process.
+ */
+export function readCoreBusySeconds(core: number): number {
+  const line = readFileSync('/proc/stat', 'latin1')
+    .split('\n')
+    .find((candidate) => candidate.startsWith(`cpu${core} `));
+  if (line === undefined) throw new Error(`core ${core} is not in /proc/stat`);
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').slice(1).map(Number);
+  return (user + nice + system + steal) / TICKS_PER_SECOND;
+}
+
 /** Resident memory in bytes. */
 export function readRssBytes(pid: number): number {
   const match = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, 'status'));

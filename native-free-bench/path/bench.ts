@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
 import { Child, stopAll } from '../harness/children.ts';
-import type { LoadResult } from '../harness/loader.ts';
+import { drive } from '../harness/drive.ts';
 import { readAllowedCores, readDescriptorLimit } from '../harness/process-meter.ts';
 import {
   haproxyVersion,
@@ -30,10 +30,8 @@ import type { StubStats } from '../harness/stub-namenode.ts';
 import { printScenario, type Round, type ScenarioSummary, summarise } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 
-const LOADER: string = fileURLToPath(new URL('../harness/loader.ts', import.meta.url));
 const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
-/** Time for a loader to start, connect and report, besides its warm-up and measured time. */
-const LOADER_SLACK_MS = 30_000;
+const STUB_READY_MS = 30_000;
 /** Load before the measured time of each round; once more before the first round, in which nothing is compiled yet. */
 const WARMUP_SECONDS = 1;
 /** Between two rounds. */
@@ -97,7 +95,7 @@ async function runScenario(scenario: Scenario, context: Context): Promise<Scenar
     env: context.env,
     channel: true,
   });
-  const ready = await stub.waitFor((line) => line['ready'] === true, LOADER_SLACK_MS);
+  const ready = await stub.waitFor((line) => line['ready'] === true, STUB_READY_MS);
   const [namenodePort] = ready['ports'] as [number];
   const proxies = new Map<Variant, RunningProxy>();
   const rounds = new Map<Variant, Round[]>();
@@ -138,27 +136,23 @@ async function runRound(
   // What the round before has left on its way is not this round's.
   await sleep(PAUSE_MS);
   await stub.ask('stats');
-  const loop = scenario.ratePerSecond > 0 ? ['--rate', scenario.ratePerSecond] : ['--depth', scenario.depth];
-  const loader = new Child({
-    name: `loader (${scenario.name})`,
-    command: process.execPath,
-    args: [
-      LOADER,
-      ...['--port', proxy.port, '--clients', scenario.clients, ...loop].map(String),
-      ...['--seconds', context.seconds, '--warmup', warmupSeconds].map(String),
-      ...['--cpu-of', String(proxy.child?.pid ?? 0)],
-    ],
+  const load = await drive({
+    port: proxy.port,
+    connections: scenario.clients,
+    inFlight: scenario.depth,
+    ratePerSecond: scenario.ratePerSecond,
+    users: scenario.users,
+    seconds: context.seconds,
+    warmupSeconds,
+    paths: [],
+    watchedPid: proxy.child?.pid ?? 0,
     cores: context.loadCores,
     env: context.env,
-    channel: true,
   });
-  const timeoutMs = (context.seconds + warmupSeconds) * 1000 + LOADER_SLACK_MS;
-  const line = await loader.waitFor((candidate) => candidate['event'] === 'result', timeoutMs);
-  await loader.stop();
   const stats = (await stub.ask('stats')) as StubStats;
-  const load = line as unknown as LoadResult;
-  if (load.calls === 0)
-    throw new Error(`${loader.name} on port ${proxy.port}: no call was answered: ${load.firstError}`);
+  if (load.calls === 0) {
+    throw new Error(`${scenario.name}, port ${proxy.port}: no call was answered: ${load.firstError}`);
+  }
   return { load, namenodeConnections: stats.connections };
 }
 

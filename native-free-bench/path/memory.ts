@@ -14,14 +14,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { LoadResult } from '../../src/load/result.ts';
 import { readArguments, readNames, readWhole, refuse } from '../harness/arguments.ts';
 import { Child, stopAll } from '../harness/children.ts';
-import type { LoadResult } from '../harness/loader.ts';
+import { driveLoad } from '../harness/drive.ts';
 import { readDescriptorLimit, readRssBytes } from '../harness/process-meter.ts';
 import { ROUTER_SOURCES, type RunningProxy, startRouter } from '../harness/proxies.ts';
 import { median } from '../harness/table.ts';
 
-const LOADER: string = fileURLToPath(new URL('../harness/loader.ts', import.meta.url));
+const HOLDER: string = fileURLToPath(new URL('../harness/hold.ts', import.meta.url));
 const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
 const PARTS = ['calls', 'idle', 'start'] as const;
 const HANDOFFS = ['ring', 'inline'] as const;
@@ -33,11 +34,9 @@ const TARGET_IDLE_BYTES = 12 * KB;
 const TARGET_START_MS = 1_000;
 
 const LOADED_CLIENTS = 1_000;
-/** Resident size is read this often in the course of the calls. */
-const MARKS = 10;
 /** Calls before idle connections are counted, so that compiled code and the first growth of the heap are not booked on them. */
 const WARMUP_CLIENTS = 64;
-const WARMUP_CALLS_PER_CLIENT = 1_000;
+const WARMUP_CALLS = 64_000;
 /** Share of the idle connections that the first of the two loaders opens: the second gives the cost without all beginnings. */
 const FIRST_SHARE = 0.2;
 /** Descriptors of the router beside its clients. */
@@ -62,10 +61,7 @@ const values = readArguments({
 const parts = readNames(values, 'only', PARTS);
 const [handoff = 'ring', ...others] = readNames(values, 'handoff', HANDOFFS);
 if (others.length > 0) refuse(`--handoff ${values['handoff']}: one of ${HANDOFFS.join(', ')} is wanted`);
-const callCount = readWhole(values, 'calls', LOADED_CLIENTS * MARKS, 1e9, 1_000_000);
-if (callCount % (LOADED_CLIENTS * MARKS) !== 0) {
-  refuse(`--calls ${callCount}: a multiple of ${LOADED_CLIENTS * MARKS} is wanted`);
-}
+const callCount = readWhole(values, 'calls', LOADED_CLIENTS, 1e9, 1_000_000);
 const connectionCount = readWhole(values, 'connections', 10, 60_000, 10_000);
 const mountCount = readWhole(values, 'mounts', 1, 1_000_000, 10_000);
 if (parts.includes('idle') && readDescriptorLimit() < connectionCount + OWN_DESCRIPTORS) {
@@ -98,22 +94,17 @@ async function measureCalls(namenodePort: number): Promise<object> {
   print(`${callCount.toLocaleString('en-US')} calls from ${LOADED_CLIENTS} connections (${handoff})`);
   const router = await start(namenodePort, 'calls', ['--mount', '/mnt=ns0:/mnt']);
   const pid = pidOf(router);
-  const samples = [{ calls: 0, rssBytes: readRssBytes(pid) }];
-  const loader = load(router, LOADED_CLIENTS, callCount / LOADED_CLIENTS, ['--mark', String(callCount / MARKS)]);
-  loader.onLine((line) => {
-    if (line['event'] === 'mark') samples.push({ calls: Number(line['calls']), rssBytes: readRssBytes(pid) });
-  });
-  await finish(loader);
-  for (const { calls, rssBytes } of samples) {
-    print(`  ${calls.toLocaleString('en-US').padStart(12)} calls  ${megabytes(rssBytes)} MB`);
-  }
+  const rssBytes = readRssBytes(pid);
+  const { watched } = await makeCalls(router, LOADED_CLIENTS, callCount);
+  if (watched === null) throw new Error('the router has ended');
+  const samples = [{ second: 0, rssBytes }, ...watched.samples.map(([second, bytes]) => ({ second, rssBytes: bytes }))];
+  for (const sample of samples) print(`  ${sample.second.toFixed(1).padStart(8)} s  ${megabytes(sample.rssBytes)} MB`);
   const last = samples.at(-1) as (typeof samples)[number];
-  const middle = samples[MARKS / 2] as (typeof samples)[number];
+  const middle = samples[samples.length >> 1] as (typeof samples)[number];
   const growth = last.rssBytes / middle.rssBytes - 1;
   print(
     `  at the end ${megabytes(last.rssBytes)} MB, target ≤ ${megabytes(TARGET_RSS_BYTES)} MB; ${percent(growth)} since half-time\n`,
   );
-  await loader.stop();
   await router.child?.stop();
   return { connections: LOADED_CLIENTS, samples, growthSinceHalfTime: growth };
 }
@@ -122,16 +113,12 @@ async function measureIdle(namenodePort: number): Promise<object> {
   print(`${connectionCount.toLocaleString('en-US')} idle connections (${handoff}), each after one call`);
   const router = await start(namenodePort, 'idle', ['--mount', '/mnt=ns0:/mnt']);
   const pid = pidOf(router);
-  const warmup = load(router, WARMUP_CLIENTS, WARMUP_CALLS_PER_CLIENT, []);
-  await finish(warmup);
-  await warmup.stop();
+  await makeCalls(router, WARMUP_CLIENTS, WARMUP_CALLS);
   const before = await settledRssBytes(pid);
   const firstCount = Math.floor(connectionCount * FIRST_SHARE);
-  const first = load(router, firstCount, 1, []);
-  await finish(first);
+  const first = await hold(router, firstCount);
   const between = await settledRssBytes(pid);
-  const second = load(router, connectionCount - firstCount, 1, []);
-  await finish(second);
+  const second = await hold(router, connectionCount - firstCount);
   const after = await settledRssBytes(pid);
   const perConnection = (after - before) / connectionCount;
   const perFurtherConnection = (after - between) / (connectionCount - firstCount);
@@ -142,7 +129,7 @@ async function measureIdle(namenodePort: number): Promise<object> {
     `  per connection ${kilobytes(perConnection)} KB, target ≤ ${kilobytes(TARGET_IDLE_BYTES)} KB; ` +
       `each of the last ${connectionCount - firstCount}: ${kilobytes(perFurtherConnection)} KB\n`,
   );
-  for (const loader of [first, second]) await loader.stop();
+  for (const holder of [first, second]) await holder.stop();
   await router.child?.stop();
   return { connections: connectionCount, before, firstCount, between, after, perConnection, perFurtherConnection };
 }
@@ -157,11 +144,7 @@ async function measureStart(namenodePort: number): Promise<object> {
     const startMs = performance.now();
     const router = await start(namenodePort, `start-${i}`, ['--mounts', file]);
     if (i > 0) elapsedMs.push(Math.round(performance.now() - startMs));
-    else {
-      const loader = load(router, 1, 1, []);
-      await finish(loader);
-      await loader.stop();
-    }
+    else await (await hold(router, 1)).stop();
     await router.child?.stop();
   }
   print(`  median ${median(elapsedMs)} ms of ${elapsedMs.join(', ')}; target ≤ ${TARGET_START_MS} ms\n`);
@@ -190,21 +173,36 @@ function start(namenodePort: number, name: string, mounts: readonly string[]): P
   });
 }
 
-function load(router: RunningProxy, clients: number, callsPerClient: number, more: readonly string[]): Child {
-  const counts = ['--clients', clients, '--calls', callsPerClient, '--port', router.port].map(String);
-  return new Child({
-    name: `loader (${clients} connections)`,
+async function makeCalls(router: RunningProxy, connections: number, calls: number): Promise<LoadResult> {
+  const result = await driveLoad({
+    port: router.port,
+    connections,
+    inFlight: 1,
+    ratePerSecond: 0,
+    users: 1,
+    seconds: 0,
+    calls,
+    warmupSeconds: 0,
+    paths: [],
+    watchedPid: pidOf(router),
+    cores: undefined,
+    env,
+  });
+  if (result.errors > 0) throw new Error(`errors: ${JSON.stringify(result.errorClasses)}`);
+  return result;
+}
+
+/** Connections that have each made one call and stay open until the returned process is stopped. */
+async function hold(router: RunningProxy, connections: number): Promise<Child> {
+  const holder = new Child({
+    name: `${connections} connections`,
     command: process.execPath,
-    args: [LOADER, ...counts, '--stay', ...more],
+    args: [HOLDER, '--port', String(router.port), '--connections', String(connections)],
     env,
     channel: true,
   });
-}
-
-/** All calls of the loader are answered; its connections stay. */
-async function finish(loader: Child): Promise<void> {
-  const result = (await loader.waitFor((line) => line['event'] === 'result', LOAD_MS)) as unknown as LoadResult;
-  if (result.errors > 0) throw new Error(`${loader.name}: ${result.errors} errors, the first: ${result.firstError}`);
+  await holder.waitFor((line) => line['held'] === connections, LOAD_MS);
+  return holder;
 }
 
 async function settledRssBytes(pid: number): Promise<number> {

@@ -1,13 +1,13 @@
 /** Numbers of a bench run: what one round gives, how rounds are summed up, how it is printed. */
 
-import type { LoadResult } from '../harness/loader.ts';
+import type { Driven } from '../harness/drive.ts';
 import type { Variant } from '../harness/proxies.ts';
 import { median, printTable } from '../harness/table.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** One variant in one round. */
 export interface Round {
-  readonly load: LoadResult;
+  readonly load: Driven;
   /** Connections that carried calls to the NameNode. */
   readonly namenodeConnections: number;
 }
@@ -57,7 +57,7 @@ export function summarise(scenario: Scenario, rounds: ReadonlyMap<Variant, reado
       p50Micros: median(own.map((round) => round.load.p50)),
       p99Micros: median(own.map((round) => round.load.p99)),
       ...(isProxy ? { proxyBusy: median(own.map((round) => round.load.cpuSeconds / round.load.seconds)) } : {}),
-      loaderBusy: median(own.map((round) => round.load.loaderCpuSeconds / round.load.seconds)),
+      loaderBusy: median(own.map((round) => round.load.loaderBusy)),
       namenodeConnections: Math.max(...own.map((round) => round.namenodeConnections)),
       errors: own.reduce((sum, round) => sum + round.load.errors, 0),
       firstError: own.find((round) => round.load.firstError !== '')?.load.firstError ?? '',

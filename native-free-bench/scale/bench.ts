@@ -5,7 +5,7 @@
  *   npm run bench:scale -- [--only AXIS,…] [--handoff ring|inline] [--rounds N] [--seconds S] [--quick] [--router FILE] [--json FILE]
  *     [--markdown FILE]
  *
- * --only takes axes, `heldOut` and `memory`. It reports and does not judge: exit 1 only when calls failed. README.md says what each number
+ * --only takes axes, `heldOut` and `memory`. It reports and does not judge: exit 1 only when calls failed. README.md beside says what each number
  * means.
  */
 

@@ -127,6 +127,8 @@ export async function measurePoint(bench: Bench, running: RunningSetup, point: P
   const stats = (await stub.ask('stats')) as StubStats;
   if (driven.calls === 0) throw new Error(`${point.name}: no call was answered: ${driven.firstError}`);
   const routerBusy = driven.cpuSeconds / driven.seconds;
+  const toolCores = bench.loadCores.split(',').length;
+  const toolsBusy = Math.max(driven.loaderBusy, stubBusy, (driven.loaderBusy + stubBusy) / toolCores);
   return {
     cpuMicrosPerCall: (driven.cpuSeconds * 1e6) / driven.calls,
     callsPerSecond: driven.callsPerSecond,
@@ -134,8 +136,7 @@ export async function measurePoint(bench: Bench, running: RunningSetup, point: P
     routerBusy,
     loaderBusy: driven.loaderBusy,
     stubBusy,
-    toolsWereTheLimit:
-      routerBusy < ROUTER_BUSY && (driven.loaderBusy + stubBusy > TOOLS_LIMIT || driven.loaderWasTheLimit),
+    toolsWereTheLimit: routerBusy < ROUTER_BUSY && (toolsBusy > TOOLS_LIMIT || driven.loaderWasTheLimit),
     namenodeConnections: stats.connections,
     shares: use.shares,
     errors: driven.errors,

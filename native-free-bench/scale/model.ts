@@ -3,7 +3,7 @@
  * others.
  *
  *   CPU µs per call = call + client / M + namenode · min(1, K / N) + wake / N + cold · log10(max(1, C / 64))
- *                     + table · log10(mounts) + reply · KB
+ *                     + table · log10(mounts) + reply · KB + large · max(0, KB - 16)
  *     C connections, M calls in flight of each, N = C · M together, K connections to NameNodes that carry them
  *   resident bytes  = base + connection · C + inFlight · calls + mount · mounts + thread · threads
  *
@@ -14,7 +14,7 @@ import { median } from '../harness/table.ts';
 import { fitRelative, type Observation, predict } from './least-squares.ts';
 import { type MemoryPoint, memoryCalls, type Point } from './points.ts';
 
-export const CPU_TERMS = ['call', 'client', 'namenode', 'wake', 'cold', 'table', 'reply'] as const;
+export const CPU_TERMS = ['call', 'client', 'namenode', 'wake', 'cold', 'table', 'reply', 'large'] as const;
 export const MEMORY_TERMS = ['base', 'connection', 'inFlight', 'mount', 'thread'] as const;
 
 export type Coefficients<Term extends string> = Readonly<Record<Term, number>>;
@@ -33,6 +33,8 @@ export const CALLS_PER_GROWN_CONNECTION = 16;
 /** Connections up to which the caches hold what belongs to a connection. */
 const WARM_CONNECTIONS = 64;
 const KB = 1_000;
+/** Replies beyond this size do not go out from one of the router's slabs. */
+const SLAB_BYTES = 16_000;
 
 /** Connections to NameNodes that carry calls when all of a closed loop are in flight. */
 export function usedNamenodeConnections(point: Point): number {
@@ -75,6 +77,7 @@ export function cpuFeaturesOf(load: CpuLoad): number[] {
     Math.log10(Math.max(1, load.connections / WARM_CONNECTIONS)),
     Math.log10(load.mounts),
     load.replyBytes / KB,
+    Math.max(0, load.replyBytes - SLAB_BYTES) / KB,
   ];
 }
 

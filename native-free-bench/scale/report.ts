@@ -121,6 +121,7 @@ const CPU_MEANINGS: Readonly<Record<(typeof CPU_TERMS)[number], string>> = {
   cold: 'each tenfold of connections above 64',
   table: 'each tenfold of mount points',
   reply: 'each KB (1,000 bytes) of the reply',
+  large: 'each KB of the reply beyond 16, more',
 };
 
 const MEMORY_MEANINGS: Readonly<Record<(typeof MEMORY_TERMS)[number], string>> = {

@@ -60,7 +60,8 @@ ${RULES.coresPerRouter} cores; one router more than the load needs may fail. Set
 ## The formulas
 
     CPU µs per call = call + client / M + namenode · min(1, K / N) + wake / N
-                      + cold · log10(max(1, C / 64)) + table · log10(mount points) + reply · KB
+                      + cold · log10(max(1, C / 64)) + table · log10(mount points)
+                      + reply · KB + large · max(0, KB - 16)
 
 C is the number of client connections of an acceptor, M the calls in flight of one connection, N the calls that are there at once, K the
 connections to NameNodes that they go to, KB the size of a reply in 1,000 bytes. What comes together is read and written together, so a call

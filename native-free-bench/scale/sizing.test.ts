@@ -13,7 +13,7 @@ import { printSizing, renderSizingPage } from './sizing-page.ts';
 const NO_ERROR = { points: 3, median: 0.05, largest: 0.1 };
 /** Each call costs 10 µs, whatever else. */
 const MODEL: CapacityModel = {
-  cpu: { call: 10, client: 0, namenode: 0, wake: 0, cold: 0, table: 0, reply: 0 },
+  cpu: { call: 10, client: 0, namenode: 0, wake: 0, cold: 0, table: 0, reply: 0, large: 0 },
   cpuFitError: NO_ERROR,
   cpuHeldOutError: NO_ERROR,
   memory: { base: 100e6, connection: 10_000, inFlight: 1_000, mount: 100, thread: 20e6 },

@@ -32,15 +32,15 @@ export function renderSearch(found: FoundCeiling, settings: CeilingSettings): Ht
 <td>${step.held ? 'held' : step.verdict === 'held' ? 'unsure' : step.verdict === 'loader' ? 'loader' : 'missed'}</td>
 <td>${formatShare(step.achievedShare)}</td><td>${formatMicros(step.corrected.p50)}</td><td>${formatMicros(step.corrected.p99)}</td>
 <td>${formatMicros(step.corrected.max)}</td><td>${formatShare(step.errorShare)}</td><td>${formatMs(step.measuredMs)}</td>
-<td>${[step.why, step.repeated ? 'measured once more' : ''].filter((text) => text !== '').join('; ')}</td></tr>`,
+<td class="text">${[step.why, step.repeated ? 'measured once more' : ''].filter((text) => text !== '').join('; ')}</td></tr>`,
   );
   const shown =
     found.best === null ? 'What follows is the last step.' : 'What follows is the step at the highest rate that held.';
   return html`<section aria-labelledby="search"><h2 id="search">Search for the ceiling</h2>
 <p>${describeCeiling(found, settings)} ${shown}</p>
-<table class="numbers"><caption>Steps in their order. Latencies are corrected; a step lasts ${describeLength(settings)}.</caption>
-<thead><tr><th scope="col">rate</th><th scope="col">verdict</th><th scope="col">achieved</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">max</th><th scope="col">errors</th><th scope="col">measured</th><th scope="col">remarks</th></tr></thead>
-<tbody>${rows}</tbody></table></section>`;
+<div class="scroll" role="region" tabindex="0" aria-label="Steps"><table class="groups"><caption>Steps in their order. Latencies are corrected; a step lasts ${describeLength(settings)}.</caption>
+<thead><tr><th scope="col">rate</th><th scope="col">verdict</th><th scope="col">achieved</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">max</th><th scope="col">errors</th><th scope="col">measured</th><th scope="col" class="text">remarks</th></tr></thead>
+<tbody>${rows}</tbody></table></div></section>`;
 }
 
 function describeLength({ stepMs, search }: CeilingSettings): string {

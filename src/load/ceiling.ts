@@ -19,7 +19,7 @@ import { warmupMs, withNamespace } from './run.ts';
 import { measureStep, StepPlans } from './step.ts';
 
 /** What a search sets itself. */
-const SEARCHED_FLAGS = ['rate', 'closed', 'duration', 'calls', 'ramp'] as const;
+const SEARCHED_FLAGS = ['rate', 'closed', 'duration', 'calls'] as const;
 
 export type Print = (line: string) => void;
 

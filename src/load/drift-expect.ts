@@ -7,7 +7,7 @@
  */
 import { UsageError } from '../commands/usage.ts';
 import type { Drift } from './drift.ts';
-import { formatShare } from './format.ts';
+import { formatCount, formatShare } from './format.ts';
 import { DRIFT_METRICS, type DriftMetric } from './soak-windows.ts';
 
 export interface DriftExpectation {
@@ -65,7 +65,10 @@ export function checkDrift(expectation: DriftExpectation, drift: Drift | null): 
     return { text, held: drift.trend !== 'rising', value };
   }
   const counted = drift.trend === 'none' ? 0 : drift.sharePerHour;
-  return { text, held: op === '<' ? counted < limit : counted <= limit, value: describeTrend(drift) };
+  const held = op === '<' ? counted < limit : counted <= limit;
+  const mayBeMore = held && drift.interval !== null && drift.interval.high > limit;
+  const value = `${describeTrend(drift)}${mayBeMore ? '; more than that is not excluded, a longer --duration says more' : ''}`;
+  return { text, held, value };
 }
 
 /** `+12 %/h (95 %: +3 % … +20 %; p = 0.004)`, or `no trend (…)`. */
@@ -80,6 +83,6 @@ export function describeTrend(drift: Drift): string {
 
 /** A share with its sign. */
 export function signed(share: number): string {
-  const size = formatShare(Math.abs(share));
+  const size = Math.abs(share) < 1 ? formatShare(Math.abs(share)) : `${formatCount(Math.abs(share) * 100)} %`;
   return share > 0 ? `+${size}` : share < 0 ? `-${size}` : size;
 }

@@ -77,6 +77,11 @@ export interface ReplayCall {
   /** Paths as the server knows them, inside the own directories where the operation changes something. */
   readonly source: string;
   readonly destination: string;
+  /**
+   * Index, among the calls that one is given together with, of an earlier call that has to be over before this one is sent, for the one changes
+   * what the other is about; left out when there is none.
+   */
+  readonly after?: number;
 }
 
 /** What one loader thread is given. */
@@ -149,7 +154,10 @@ export interface FinalReport {
   readonly measuredMs: number;
   /** Calls that were due in the measured time. In a closed loop: sent. */
   readonly due: number;
-  /** Sent later than LATE_MS after they were due because all slots were taken; and because this thread was late itself. */
+  /**
+   * Sent later than LATE_MS after they were due because all slots were taken, or a call had to be over before; and because this thread was late
+   * itself.
+   */
   readonly lateForSlots: number;
   readonly lateForLoader: number;
   /** Due in the measured time and still not sent at its end. */

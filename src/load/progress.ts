@@ -17,6 +17,7 @@ export class Progress {
   /** Seconds that the load will last; null when it ends otherwise. */
   readonly #totalSeconds: number | null;
   #isOpen = false;
+  #hasMeasured = false;
 
   constructor(stream: ProgressStream, totalSeconds: number | null) {
     this.#stream = stream;
@@ -24,7 +25,8 @@ export class Progress {
   }
 
   show(point: SeriesPoint): void {
-    const line = renderPoint(point, this.#totalSeconds);
+    this.#hasMeasured ||= point.measured;
+    const line = renderPoint(point, this.#totalSeconds, this.#hasMeasured);
     if (this.#stream.isTTY !== true) {
       this.#stream.write(`${line}\n`);
       return;
@@ -41,7 +43,8 @@ export class Progress {
   }
 }
 
-export function renderPoint(point: SeriesPoint, totalSeconds: number | null): string {
+/** What is not measured comes before the measured time, or is the rest of the replies after it. */
+export function renderPoint(point: SeriesPoint, totalSeconds: number | null, hasMeasured: boolean): string {
   const { second, measured, callsPerSecond, errors, waiting, inFlight, corrected } = point;
   const at = `${second + 1}${totalSeconds === null ? '' : `/${Math.ceil(totalSeconds)}`} s`;
   return [
@@ -51,6 +54,6 @@ export function renderPoint(point: SeriesPoint, totalSeconds: number | null): st
     `errors ${formatCount(errors)}`,
     `waiting ${formatCount(waiting)}`,
     `in flight ${formatCount(inFlight)}`,
-    ...(measured ? [] : ['(warm-up)']),
+    ...(measured ? [] : [hasMeasured ? '(last replies)' : '(warm-up)']),
   ].join('  ');
 }

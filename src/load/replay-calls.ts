@@ -172,11 +172,13 @@ function placeBelow(kept: readonly Kept[], targets: readonly Target[], leftOut: 
     const from = places.of(source);
     const to = isRename ? places.of(destination) : '';
     const reason = places.reasonAgainst(command, source, destination);
+    tree.call = calls.length;
     if (reason !== null) leftOut.count(`${command} ${reason}`);
     else if (COMMANDS[command]?.follow(tree, call) !== true) leftOut.count(`${command} that the log does not explain`);
     else {
       if (calls.length === 0) startMs = timeMs;
-      calls.push({ atMs: timeMs - startMs, operation: operationOf(command), user, source: from, destination: to });
+      const placed = { atMs: timeMs - startMs, operation: operationOf(command), user, source: from, destination: to };
+      calls.push(tree.after < 0 ? placed : { ...placed, after: tree.after });
     }
   }
   const entries: NamespaceEntry[] = places.roots();

@@ -16,6 +16,8 @@ export interface StartEntry {
   readonly owner: string | null;
 }
 
+const NONE = -1;
+
 class Node {
   /** At this point of the log. */
   state: 'unknown' | 'present' | 'absent';
@@ -32,6 +34,9 @@ class Node {
   hint: 'none' | 'file' | 'directory' = 'none';
   owner: string | null = null;
   children: Map<string, Node> | null = null;
+  /** Numbers of the last call that changed it, and of the last that was about it or anything below; NONE before. */
+  changedBy: number = NONE;
+  touchedBy: number = NONE;
 
   constructor(startParent: Node | null, startName: string, mayBeOld: boolean) {
     this.startParent = startParent;
@@ -51,18 +56,18 @@ class Node {
   }
 }
 
-/** Where a path leads: the directory that holds it, its name there, and the node itself. */
-interface Place {
-  readonly parent: Node;
-  readonly name: string;
-  readonly node: Node;
-}
-
 /**
  * Each method takes the next call of the log and answers whether it can be made with what was there; when not, the call is to be left out and
  * has changed nothing. Paths are absolute and canonical; the root itself is only looked at.
  */
 export class ReplayTree {
+  /** Number of the next call. */
+  call = 0;
+  /**
+   * After a call that is possible: the last call before it that it must not overtake, for it made, moved or changed what this one is about, or
+   * was about what this one changes; -1 when there is none.
+   */
+  after: number = NONE;
   readonly #root = new Node(null, '', true);
   /** All that may have been there before the log and something was said about; parents come before what is in them. */
   readonly #known: Node[] = [];
@@ -75,67 +80,81 @@ export class ReplayTree {
 
   /** getFileInfo (`file`) or getListing (`directory`): always possible. */
   look(path: string, kind: 'file' | 'directory'): true {
-    const { node } = this.#find(path);
+    const chain = this.#walk(path);
+    const node = lastOf(chain);
     if (node.state === 'unknown' && node.hint !== 'directory') {
       if (node.hint === 'none') this.#known.push(node);
       node.hint = kind;
     }
+    this.after = lastChange(chain);
+    this.#mark(chain);
     return true;
   }
 
   /** Any call that only succeeds on a path that is there. */
   use(path: string, kind: Kind): boolean {
-    return this.#require(this.#find(path).node, kind);
+    const chain = this.#walk(path);
+    if (!this.#require(lastOf(chain), kind)) return false;
+    this.after = lastChange(chain);
+    this.#mark(chain);
+    return true;
   }
 
   /** setPermission: of the owner alone. */
   own(path: string, user: string): boolean {
-    const { node } = this.#find(path);
+    const chain = this.#walk(path);
+    const node = lastOf(chain);
     if (!this.#require(node, 'any')) return false;
     if (node.isOld) node.owner ??= user;
+    this.after = lastUse(chain);
+    this.#mark(chain);
+    node.changedBy = this.call;
     return true;
   }
 
   /** Missing parents are made; a directory that is there is no error. */
   makeDirectory(path: string): boolean {
-    const { node } = this.#find(path);
-    if ((node.state === 'present' && node.kind === 'file') || !this.#makeParents(path)) return false;
-    this.#make(node, 'directory');
-    return true;
+    return this.#makePath(path, 'directory');
   }
 
   /** Missing parents are made, a file that is there is replaced. */
   createFile(path: string): boolean {
-    const { node } = this.#find(path);
-    if ((node.state === 'present' && node.kind === 'directory') || !this.#makeParents(path)) return false;
-    this.#make(node, 'file');
-    return true;
+    return this.#makePath(path, 'file');
   }
 
   remove(path: string): boolean {
-    const { parent, name, node } = this.#find(path);
-    if (path === '/' || !this.#require(node, 'any')) return false;
-    bury(parent, name);
+    const chain = this.#walk(path);
+    if (path === '/' || !this.#require(lastOf(chain), 'any')) return false;
+    this.after = lastUse(chain);
+    this.#mark(chain);
+    this.#bury(parentOf(chain), nameOf(path));
     return true;
   }
 
   /** Into a directory that is there, else to the very place. What would replace something is not possible. */
   move(from: string, to: string): boolean {
     if (from === '/' || to === from || to.startsWith(`${from}/`)) return false;
-    const source = this.#find(from);
-    const given = this.#find(to);
-    const isInto = given.node.state === 'present' && given.node.kind === 'directory';
-    const parent = isInto ? given.node : given.parent;
-    const name = isInto ? source.name : given.name;
-    const replaced = parent.child(name);
-    const isTaken = replaced.state === 'present' || replaced === source.node || isAround(replaced, source.node);
-    if (isTaken || !canBe(source.node, 'any') || !canBe(parent, 'directory')) return false;
-    this.#require(source.node, 'any');
+    const sources = this.#walk(from);
+    const source = lastOf(sources);
+    const given = this.#walk(to);
+    const { state, kind } = lastOf(given);
+    const isInto = to === '/' || (state === 'present' && kind === 'directory');
+    const name = nameOf(isInto ? from : to);
+    const targets: Chain = isInto ? [given[0], ...given.slice(1), lastOf(given).child(name)] : given;
+    const replaced = lastOf(targets);
+    const parent = parentOf(targets);
+    const isTaken = replaced.state === 'present' || replaced === source || isAround(replaced, source);
+    if (isTaken || !canBe(source, 'any') || !canBe(parent, 'directory')) return false;
+    this.#require(source, 'any');
     this.#require(parent, 'directory');
-    bury(source.parent, source.name);
+    this.after = Math.max(lastUse(sources), lastUse(targets));
+    this.#mark(sources);
+    this.#mark(targets);
+    this.#bury(parentOf(sources), nameOf(from));
     replaced.state = 'absent';
     replaced.isNew = true;
-    parent.children?.set(name, source.node);
+    parent.children?.set(name, source);
+    source.changedBy = this.call;
     return true;
   }
 
@@ -158,16 +177,22 @@ export class ReplayTree {
     return entries;
   }
 
-  #find(path: string): Place {
-    let parent = this.#root;
-    if (path === '/') return { parent, name: '', node: parent };
-    let start = 1;
-    for (let end = path.indexOf('/', 1); end >= 0; end = path.indexOf('/', start)) {
-      parent = parent.child(path.slice(start, end));
+  /** The nodes of a path from the root on. */
+  #walk(path: string): Chain {
+    const chain: [Node, ...Node[]] = [this.#root];
+    let node = this.#root;
+    for (let start = 1; start < path.length; ) {
+      const slash = path.indexOf('/', start);
+      const end = slash < 0 ? path.length : slash;
+      node = node.child(path.slice(start, end));
+      chain.push(node);
       start = end + 1;
     }
-    const name = path.slice(start);
-    return { parent, name, node: parent.child(name) };
+    return chain;
+  }
+
+  #mark(chain: Chain): void {
+    for (const node of chain) node.touchedBy = this.call;
   }
 
   #require(node: Node, kind: Kind): boolean {
@@ -194,24 +219,36 @@ export class ReplayTree {
     if (node.state === 'unknown') node.state = 'present';
   }
 
-  /** False when one of them is a file. One that was looked at before was there: who writes a file looks for its directory first. */
-  #makeParents(path: string): boolean {
-    const chain: Node[] = [];
-    let at = this.#root;
-    let start = 1;
-    for (let end = path.indexOf('/', 1); end >= 0; end = path.indexOf('/', start)) {
-      at = at.child(path.slice(start, end));
-      if (at.state === 'present' && at.kind === 'file') return false;
-      chain.push(at);
-      start = end + 1;
+  /**
+   * False when something else is there, or one of the directories around it is a file. One that was looked at before was there: who writes a
+   * file looks for its directory first.
+   */
+  #makePath(path: string, kind: 'file' | 'directory'): boolean {
+    const chain = this.#walk(path);
+    const node = lastOf(chain);
+    const around = chain.slice(0, -1);
+    if (around.some((each) => each.state === 'present' && each.kind === 'file')) return false;
+    if (node.state === 'present' && node.kind !== 'any' && node.kind !== kind) return false;
+    this.after = lastUse(chain);
+    for (const each of around) {
+      if (each.state === 'unknown' && each.hint !== 'none' && isFree(each)) {
+        each.kind = 'directory';
+        this.#makeOld(each);
+      } else this.#make(each, 'directory');
     }
-    for (const node of chain) {
-      if (node.state === 'unknown' && node.hint !== 'none' && isFree(node)) {
-        node.kind = 'directory';
-        this.#makeOld(node);
-      } else this.#make(node, 'directory');
-    }
+    this.#make(node, kind);
+    this.#mark(chain);
+    // A file that is written over is a new one.
+    if (kind === 'file') node.changedBy = this.call;
     return true;
+  }
+
+  /** What was there is gone; what comes to this place later is new. */
+  #bury(parent: Node, name: string): void {
+    const grave = new Node(null, name, false);
+    grave.changedBy = this.call;
+    grave.touchedBy = this.call;
+    parent.children?.set(name, grave);
   }
 
   /** The log makes it now, unless it is there. */
@@ -223,14 +260,33 @@ export class ReplayTree {
     node.isNew = true;
     node.state = 'present';
     node.kind = kind;
+    node.changedBy = this.call;
     // A directory that is made once more may have been there; a file has nothing in it.
     if (kind === 'file') node.mayBeOld = false;
   }
 }
 
-/** What was there is gone; what comes to this place later is new. */
-function bury(parent: Node, name: string): void {
-  parent.children?.set(name, new Node(null, name, false));
+type Chain = readonly [Node, ...Node[]];
+
+function lastOf(chain: Chain): Node {
+  return chain.at(-1) ?? chain[0];
+}
+
+function parentOf(chain: Chain): Node {
+  return chain.at(-2) ?? chain[0];
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function lastChange(chain: Chain): number {
+  return Math.max(...chain.map(({ changedBy }) => changedBy));
+}
+
+/** Of what is at the end of the chain, or below, besides. */
+function lastUse(chain: Chain): number {
+  return Math.max(lastChange(chain), lastOf(chain).touchedBy);
 }
 
 /** Whether it is there as `kind`, or may have been so before the log. */

@@ -29,9 +29,20 @@ export function shareOut(plan: LoadPlan, replay: readonly ReplayCall[]): ThreadS
   });
 }
 
+/** A call that has to wait for one of another thread does not wait: threads only share the time. */
 function dealReplay({ users, connections, threads }: LoadPlan, replay: readonly ReplayCall[]): ReplayCall[][] {
   const dealt: ReplayCall[][] = Array.from({ length: threads }, () => []);
   const threadOf = new Map(users.map((user, index) => [user, (index % connections) % threads]));
-  for (const call of replay) dealt[threadOf.get(call.user) ?? 0]?.push(call);
+  const places = new Int32Array(replay.length);
+  const threadOfCall = new Uint8Array(replay.length);
+  for (const [index, call] of replay.entries()) {
+    const thread = threadOf.get(call.user) ?? 0;
+    const own = dealt[thread] ?? [];
+    threadOfCall[index] = thread;
+    places[index] = own.length;
+    const { after, ...alone } = call;
+    if (after === undefined) own.push(call);
+    else own.push(threadOfCall[after] === thread ? { ...alone, after: places[after] ?? 0 } : alone);
+  }
   return dealt;
 }

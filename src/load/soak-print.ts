@@ -111,8 +111,8 @@ export function toSoakJson(report: SoakReport): object {
 /** Section of the HTML report. */
 export function renderDrifts(report: SoakReport): Html {
   const rows = DRIFT_METRICS.map((metric) => {
-    const [label = '', ...cells] = describeDrift(metric, report.drift[metric]);
-    return html`<tr><th scope="row">${label}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+    const cells = describeDrift(metric, report.drift[metric]);
+    return html`<tr><th scope="row">${cells[0] ?? ''}</th>${cells.slice(1, 5).map((cell) => html`<td>${cell}</td>`)}<td class="text">${cells[5] ?? ''}</td></tr>`;
   });
   const windows = report.windows.map(
     (window) => html`<tr><th scope="row">${formatMinutes(window.startSecond * 1000)}</th>
@@ -121,9 +121,9 @@ export function renderDrifts(report: SoakReport): Html {
   );
   return html`<section aria-labelledby="drift"><h2 id="drift">Drift</h2>
 <p>${describeSoak(report)}; ${describeProcess(report)}.</p>
-<table class="numbers"><caption>Drift over ${report.windows.length} windows of ${report.windowSeconds} s.</caption>
-<thead><tr><td></td>${HEADINGS.slice(1).map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead><tbody>${rows}</tbody></table>
-<details><summary>All windows</summary><table class="numbers"><caption>Numbers of each window.</caption>
+<div class="scroll" role="region" tabindex="0" aria-label="Drift"><table class="groups"><caption>Drift over ${report.windows.length} windows of ${report.windowSeconds} s.</caption>
+<thead><tr><td></td>${HEADINGS.slice(1, 5).map((heading) => html`<th scope="col">${heading}</th>`)}<th scope="col" class="text">${HEADINGS[5]}</th></tr></thead><tbody>${rows}</tbody></table></div>
+<details><summary>All windows</summary><div class="scroll" role="region" tabindex="0" aria-label="Windows"><table class="groups"><caption>Numbers of each window.</caption>
 <thead><tr><th scope="col">from</th><th scope="col">calls/s</th><th scope="col">p99</th><th scope="col">errors</th><th scope="col">memory</th><th scope="col">sockets</th><th scope="col">descriptors</th></tr></thead>
-<tbody>${windows}</tbody></table></details></section>`;
+<tbody>${windows}</tbody></table></div></details></section>`;
 }

@@ -52,6 +52,10 @@ function readDrawn(page: Page): Promise<Record<string, { wanted: string[]; found
   })()`);
 }
 
+function readPicture(page: Page, figure: string): Promise<string> {
+  return page.evaluate<string>(`document.querySelector('#${figure} canvas').toDataURL()`);
+}
+
 const legendOf = (page: Page, figure: string) => page.locator(`#${figure} .legend button:visible`);
 
 describe('the report in a browser', () => {
@@ -130,7 +134,7 @@ describe('the report in a browser', () => {
     await legendOf(page, 'latency').nth(3).click();
     expect(await legendOf(page, 'latency').nth(3).getAttribute('aria-pressed')).toBe('false');
     expect((await readDrawn(page))['latency']?.wanted).toHaveLength(3);
-    const picture = () => page.locator('#latency canvas').evaluate('(canvas) => canvas.toDataURL()');
+    const picture = () => readPicture(page, 'latency');
     const corrected = await picture();
     await page.check('input[name="basis"][value="service"]');
     const service = await picture();
@@ -144,8 +148,8 @@ describe('the report in a browser', () => {
   it('zooms with drag and key, and back', async () => {
     await using opened = await openReport([makeLoadResult()]);
     const { page } = opened;
-    const picture = () => page.locator('#rate canvas').evaluate('(canvas) => canvas.toDataURL()');
-    await page.locator('#rate-plot').scrollIntoViewIfNeeded();
+    const picture = () => readPicture(page, 'rate');
+    await page.locator('#latency-plot').scrollIntoViewIfNeeded();
     const whole = await picture();
     const box = await page.locator('#latency .u-over').boundingBox();
     if (box === null) throw new Error('the chart has no place');
@@ -177,7 +181,8 @@ describe('the report in a browser', () => {
     await page.setViewportSize({ width: 420, height: 800 });
     const fits = 'document.documentElement.scrollWidth <= document.documentElement.clientWidth';
     await expect.poll(() => page.evaluate<boolean>(fits)).toBe(true);
-    const width = () => page.locator('#latency canvas').evaluate('(canvas) => canvas.getBoundingClientRect().width');
+    const width = () =>
+      page.evaluate<number>(`document.querySelector('#latency canvas').getBoundingClientRect().width`);
     await expect.poll(width).toBeLessThan(420);
   });
 

@@ -151,6 +151,8 @@ describe('expectations of drift', () => {
     const checked = checkDrift(rise, driftOf(noise));
     expect(driftOf(noise).sharePerHour).toBeGreaterThan(0.05);
     expect(checked).toMatchObject({ held: true });
+    expect(checked.value).toContain('more than that is not excluded');
+    expect(checkDrift(rise, driftOf(line(0.01))).value).not.toContain('excluded');
     expect(checked.value).toMatch(/^no trend \(95 %: -.* … \+.*; p = 0\./);
   });
 

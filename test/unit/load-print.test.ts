@@ -85,7 +85,9 @@ describe('the printed result', () => {
   });
 
   it('of nothing says so', () => {
-    expect(print({ cells: [], replies: 0, due: 0 })).toContain('no call that was due in the measured time was answered');
+    expect(print({ cells: [], replies: 0, due: 0 })).toContain(
+      'no call that was due in the measured time was answered',
+    );
   });
 
   it('lists a bounded number of mounts', () => {
@@ -123,8 +125,11 @@ describe('the progress line', () => {
   };
 
   it('has rate, p99, errors and what waits', () => {
-    expect(renderPoint(point, 65)).toMatch(/^ *5\/65 s +4,999\/s +p99 1\.20 ms +errors 2 +waiting 10 +in flight 64$/);
-    expect(renderPoint({ ...point, measured: false }, null)).toMatch(/^ *5 s .*\(warm-up\)$/);
+    expect(renderPoint(point, 65, true)).toMatch(
+      /^ *5\/65 s +4,999\/s +p99 1\.20 ms +errors 2 +waiting 10 +in flight 64$/,
+    );
+    expect(renderPoint({ ...point, measured: false }, null, false)).toMatch(/^ *5 s .*\(warm-up\)$/);
+    expect(renderPoint({ ...point, measured: false }, null, true)).toMatch(/\(last replies\)$/);
   });
 
   it('is one line after the other where there is no terminal', () => {

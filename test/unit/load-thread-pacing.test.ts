@@ -5,7 +5,7 @@ import { ClosedPacer } from '../../src/load/thread/closed-pacer.ts';
 import { LoadConnection } from '../../src/load/thread/connection.ts';
 import { OpenPacer } from '../../src/load/thread/open-pacer.ts';
 import { LATE_MS, type Pacer, type Sender } from '../../src/load/thread/pacer.ts';
-import { ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
+import { NONE, ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
 import { createSchedule, RateSchedule, ReplaySchedule } from '../../src/load/thread/schedule.ts';
 
 const NOBODY = { onOpen: () => {}, onReply: () => {}, onBroken: () => {} };
@@ -22,7 +22,7 @@ class Bench implements Sender {
   readonly connections: LoadConnection[];
   readonly sent: Sent[] = [];
   wakes = 0;
-  readonly #slots: { connection: LoadConnection; slot: number }[] = [];
+  readonly #slots: { connection: LoadConnection; slot: number; call: number }[] = [];
 
   constructor(connections: number, inFlight: number, users = 1) {
     this.connections = Array.from(
@@ -41,7 +41,7 @@ class Bench implements Sender {
 
   send(connection: LoadConnection, call: number, dueMs: number, isMeasured: boolean): void {
     expect(connection.slots.count).toBeLessThan(connection.slots.limit);
-    this.#slots.push({ connection, slot: connection.slots.take() });
+    this.#slots.push({ connection, slot: connection.slots.take(), call });
     this.sent.push({ connection: connection.index, call, dueMs, isMeasured });
   }
 
@@ -56,6 +56,7 @@ class Bench implements Sender {
     if (found === undefined) throw new Error('no call waits');
     found.connection.slots.free(found.slot);
     found.connection.nowMs = nowMs;
+    pacer.onCallOver(found.call);
     pacer.onSlotFree(found.connection);
   }
 }
@@ -260,12 +261,47 @@ describe('the closed loop', () => {
 });
 
 describe('a replay', () => {
-  const replay = (bench: Bench, users: number[], atMs: number[]): ReplayPacer => {
+  const replay = (bench: Bench, users: number[], atMs: number[], after: number[] = []): ReplayPacer => {
     const schedule = new ReplaySchedule(atMs.map(replayCall), 1);
-    const pacer = new ReplayPacer(bench, schedule, 100, 100, bench.connections, Int32Array.from(users));
+    const before = Int32Array.from(users, (_, call) => after[call] ?? NONE);
+    const pacer = new ReplayPacer(bench, schedule, 100, 100, bench.connections, Int32Array.from(users), before);
     bench.open(pacer);
     return pacer;
   };
+
+  test('a call does not overtake the one that it must not, whoever makes them', () => {
+    const bench = new Bench(2, 8, 2);
+    // 1 and 3 wait for 0, 4 for 3; 2 waits for nobody.
+    const pacer = replay(bench, [0, 1, 1, 0, 1], [0, 0, 0, 1, 1], [NONE, 0, NONE, 0, 3]);
+    const sent = () => bench.sent.map(({ call }) => call);
+    pacer.issue(110);
+    expect(sent()).toEqual([0, 2]);
+    expect([pacer.countWaiting(110), pacer.isOver]).toEqual([3, false]);
+    bench.answer(pacer, 111, 1);
+    pacer.issue(111);
+    expect(sent()).toEqual([0, 2]);
+    bench.answer(pacer, 120, 0);
+    pacer.issue(120);
+    expect(sent().toSorted()).toEqual([0, 1, 2, 3]);
+    bench.answer(pacer, 121, 0);
+    pacer.issue(121);
+    expect(sent().at(-1)).toBe(4);
+    expect([pacer.isOver, pacer.due, pacer.unsent]).toEqual([true, 5, 0]);
+    // Each still counts from when it was due.
+    expect(bench.sent.map(({ dueMs }) => dueMs).toSorted()).toEqual([100, 100, 100, 101, 101]);
+  });
+
+  test('a call that still waits for another at the end is unsent', () => {
+    const bench = new Bench(2, 8, 2);
+    const pacer = replay(bench, [0, 1, 1], [0, 0, 50], [NONE, 0, NONE]);
+    pacer.issue(110);
+    pacer.end(120);
+    expect(bench.sent).toHaveLength(1);
+    expect([pacer.isOver, pacer.due, pacer.unsent, pacer.countWaiting(120)]).toEqual([true, 2, 1, 0]);
+    bench.answer(pacer, 130);
+    pacer.issue(130);
+    expect(bench.sent).toHaveLength(1);
+  });
 
   test('each call goes to a connection of its user', () => {
     const bench = new Bench(4, 8, 2);

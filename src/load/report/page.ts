@@ -34,7 +34,7 @@ function renderPage(runs: readonly Run[]): Html {
 <main>
 ${renderWarnings(runs)}
 <section aria-labelledby="summary"><h2 id="summary">Summary</h2>
-<div class="columns">${renderPercentiles(runs)}${renderRates(runs)}</div>
+<div class="columns"><div>${renderPercentiles(runs)}</div><div>${renderRates(runs)}</div></div>
 <p class="note">Corrected latency counts from the moment a call was due, service time from the moment it was sent.</p></section>
 <section aria-labelledby="percentiles"><h2 id="percentiles">Latency by percentile</h2>
 <p id="keys" class="note">In a chart: ← and → move along, Home and End jump, + and − zoom, 0 shows all. Drag to zoom, double-click for all.</p>

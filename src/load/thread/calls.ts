@@ -159,6 +159,7 @@ export class ReplayCalls implements CallSource {
   target = GIVEN_PATHS;
   source = 0;
   group = 0;
+  /** That of the call, for the pacer: paths of a log have no numbers. */
   number = 0;
   destination = 0;
   substituted = false;
@@ -189,6 +190,7 @@ export class ReplayCalls implements CallSource {
   }
 
   choose(call: number): void {
+    this.number = call;
     this.operation = this.#operations[call]!;
     this.source = this.#sources[call]!;
     this.destination = this.#destinations[call]!;

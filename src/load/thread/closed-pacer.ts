@@ -31,6 +31,8 @@ export class ClosedPacer implements Pacer {
     this.#fill(connection, connection.nowMs);
   }
 
+  onCallOver(): void {}
+
   issue(): void {}
 
   end(): void {

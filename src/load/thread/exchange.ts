@@ -143,6 +143,7 @@ export class Exchange implements Sender {
       this.#recordError(connection, slot, errorClass, message);
       slots.free(slot);
       this.inFlight--;
+      this.pacer?.onCallOver(slots.numbers[slot]!);
     }
   }
 
@@ -232,8 +233,10 @@ export class Exchange implements Sender {
   }
 
   #freeSlot(connection: LoadConnection, slot: number): void {
-    connection.slots.free(slot);
+    const { slots } = connection;
+    slots.free(slot);
     this.inFlight--;
+    this.pacer?.onCallOver(slots.numbers[slot]!);
     this.pacer?.onSlotFree(connection);
   }
 

@@ -58,6 +58,8 @@ export class OpenPacer implements Pacer {
     if (this.#isBlocked) this.#sender.wake();
   }
 
+  onCallOver(): void {}
+
   issue(nowMs: number): void {
     if (this.isOver) return;
     const elapsedMs = nowMs - this.#startMs;

@@ -26,6 +26,8 @@ export interface Pacer {
   onBroken(connection: LoadConnection): void;
   /** A call has left its slot, at connection.nowMs. */
   onSlotFree(connection: LoadConnection): void;
+  /** A call is over: answered, given up, or lost. `number` is that of its CallSource, for a replay the call's own in the schedule. */
+  onCallOver(number: number): void;
   /** Sends what is due. */
   issue(nowMs: number): void;
   /** Ends it: what is due by now, and before the end of a run by time, is sent as far as there are slots; the rest is unsent. */

@@ -4,7 +4,8 @@ import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
 import { ReadyList } from './ready-list.ts';
 import type { Schedule } from './schedule.ts';
 
-const NONE = -1;
+/** No call. */
+export const NONE = -1;
 
 /** The connections of one user, and the calls that wait for a slot of them: a list from `first` to `last`, linked by number. */
 class UserLine {
@@ -15,7 +16,11 @@ class UserLine {
   isWoken = false;
 }
 
-/** The calls of a log: each is due at its time and goes to a connection of its user; a user without a free slot holds up no other. */
+/**
+ * The calls of a log: each is due at its time and goes to a connection of its user; a user without a free slot holds up no other. A call that
+ * comes due while the one is not over that it must not overtake waits for it first: without that, a pause of server or loader would make calls
+ * meet what others have not made yet, or have removed already.
+ */
 export class ReplayPacer implements Pacer {
   lateForSlots = 0;
   lateForLoader = 0;
@@ -28,14 +33,19 @@ export class ReplayPacer implements Pacer {
   /** By index in plan.users; users without a connection here have none. */
   readonly #lines: (UserLine | undefined)[] = [];
   readonly #userOf: Int32Array;
-  /** The waiting call behind each waiting call. */
+  /** The waiting call behind each waiting call, in the line of its user or of the call that it must not overtake. */
   readonly #behind: Int32Array;
+  /** For each call the one that has to be over before it, and the first that waits for it. */
+  readonly #after: Int32Array;
+  readonly #firstHeld: Int32Array;
+  readonly #isCallOver: Uint8Array;
+  #heldMeasured = 0;
   readonly #woken: UserLine[] = [];
   #lastCall: number;
   #next = 0;
   #waiting = 0;
 
-  /** `userOf`: index in plan.users for each call. Throws LoadError for a user without a connection. */
+  /** `userOf`: index in plan.users for each call; `after`: an earlier call, or NONE, for each. Throws LoadError for a user without a connection. */
   constructor(
     sender: Sender,
     schedule: Schedule,
@@ -43,6 +53,7 @@ export class ReplayPacer implements Pacer {
     measureStartMs: number,
     connections: readonly LoadConnection[],
     userOf: Int32Array,
+    after: Int32Array,
   ) {
     this.#sender = sender;
     this.#schedule = schedule;
@@ -51,6 +62,9 @@ export class ReplayPacer implements Pacer {
     this.#lastCall = schedule.count;
     this.#userOf = userOf;
     this.#behind = new Int32Array(schedule.count);
+    this.#after = after;
+    this.#firstHeld = new Int32Array(schedule.count).fill(NONE);
+    this.#isCallOver = new Uint8Array(schedule.count);
     for (const { user } of connections) this.#lines[user] ??= new UserLine();
     for (const user of userOf) {
       if (this.#lines[user] === undefined) throw new LoadError('replay: a user of the log has no connection');
@@ -77,6 +91,19 @@ export class ReplayPacer implements Pacer {
     this.#wakeLine(line);
   }
 
+  onCallOver(call: number): void {
+    this.#isCallOver[call] = 1;
+    for (let held = this.#firstHeld[call]!; held !== NONE; ) {
+      const next = this.#behind[held]!;
+      if (held >= this.#firstMeasured) this.#heldMeasured--;
+      const line = this.#lines[this.#userOf[held]!]!;
+      this.#queue(line, held);
+      this.#wakeLine(line);
+      held = next;
+    }
+    this.#firstHeld[call] = NONE;
+  }
+
   issue(nowMs: number): void {
     if (this.isOver) return;
     const elapsedMs = nowMs - this.#startMs;
@@ -87,10 +114,17 @@ export class ReplayPacer implements Pacer {
     for (; this.#next < this.#lastCall; this.#next++) {
       const dueMs = this.#schedule.dueMs(this.#next);
       if (dueMs > elapsedMs) return;
+      const after = this.#after[this.#next]!;
+      if (after !== NONE && this.#isCallOver[after] === 0) {
+        this.#hold(this.#next, after);
+        continue;
+      }
       const line = this.#lines[this.#userOf[this.#next]!]!;
       const connection = line.first === NONE ? line.ready.take() : null;
-      if (connection === null) this.#addWaiting(line, this.#next);
-      else {
+      if (connection === null) {
+        this.#queue(line, this.#next);
+        this.#waiting++;
+      } else {
         if (this.#next >= this.#firstMeasured && elapsedMs - dueMs > LATE_MS) this.lateForLoader++;
         this.#send(line, connection, this.#next);
       }
@@ -104,6 +138,7 @@ export class ReplayPacer implements Pacer {
     this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
     this.issue(nowMs);
     this.isOver = true;
+    this.unsent = this.#heldMeasured;
     for (const line of this.#lines) {
       for (let call = line?.first ?? NONE; call !== NONE; call = this.#behind[call]!) {
         if (call >= this.#firstMeasured) this.unsent++;
@@ -136,12 +171,18 @@ export class ReplayPacer implements Pacer {
     }
   }
 
-  #addWaiting(line: UserLine, call: number): void {
+  #hold(call: number, after: number): void {
+    this.#behind[call] = this.#firstHeld[after]!;
+    this.#firstHeld[after] = call;
+    if (call >= this.#firstMeasured) this.#heldMeasured++;
+    this.#waiting++;
+  }
+
+  #queue(line: UserLine, call: number): void {
     this.#behind[call] = NONE;
     if (line.first === NONE) line.first = call;
     else this.#behind[line.last] = call;
     line.last = call;
-    this.#waiting++;
   }
 
   #send(line: UserLine, connection: LoadConnection, call: number): void {

@@ -12,7 +12,7 @@ export class SlotTable {
   count = 0;
   readonly limit: number;
   #mask = FIRST_SLOTS - 1;
-  #nextId = FIRST_CALL_ID;
+  #nextId: number;
   callIds: Int32Array = new Int32Array(FIRST_SLOTS);
   /** Ms, performance.now: when the call was due, and when it was written (0: it waits for the flush). */
   dueAt: Float64Array = new Float64Array(FIRST_SLOTS);
@@ -27,8 +27,9 @@ export class SlotTable {
   numbers: Int32Array = new Int32Array(FIRST_SLOTS);
   destinations: Int32Array = new Int32Array(FIRST_SLOTS);
 
-  constructor(limit: number) {
+  constructor(limit: number, firstId: number = FIRST_CALL_ID) {
     this.limit = limit;
+    this.#nextId = firstId;
   }
 
   get size(): number {

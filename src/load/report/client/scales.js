@@ -48,6 +48,28 @@ function splitPercentiles(from, to) {
   return marks.filter((mark) => mark >= from * 0.9999 && mark <= to * 1.0001);
 }
 
+/** Room that the name of a percentile needs. */
+const PERCENTILE_PX = 52;
+
+/**
+ * Leaves out, from the right, the names for which there is no room.
+ * @param {uPlot} chart
+ * @param {number[]} splits
+ * @returns {(number | null)[]}
+ */
+function dropCrowded(chart, splits) {
+  let next = Number.POSITIVE_INFINITY;
+  return splits
+    .toReversed()
+    .map((split) => {
+      const at = chart.valToPos(split, 'x');
+      if (next - at < PERCENTILE_PX) return null;
+      next = at;
+      return split;
+    })
+    .reverse();
+}
+
 /**
  * @param {ChartSpec} spec
  * @param {boolean} log whether y has a log scale
@@ -95,8 +117,8 @@ export function makeAxes(spec, log) {
         ...look,
         size: 30,
         splits: (_chart, _axis, from, to) => splitPercentiles(from, to),
-        filter: (_chart, splits) => splits,
-        values: (_chart, splits) => splits.map(formatPercentile),
+        filter: dropCrowded,
+        values: (_chart, splits) => splits.map((split) => (split === null ? null : formatPercentile(split))),
       },
       y,
     ];

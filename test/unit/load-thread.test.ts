@@ -1,0 +1,479 @@
+import { MessageChannel } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { describe, expect, test } from 'vitest';
+import { HdfsClient } from '../../src/control/hdfs-client.ts';
+import { filePath, isInside, scratchDirectory } from '../../src/load/layout.ts';
+import { OPERATION_NAMES } from '../../src/load/operations.ts';
+import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../../src/load/plan.ts';
+import { sumCounts } from '../../src/load/thread/latency-buckets.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { encode, encodeDelimited, messageType } from '../../src/wire/messages.ts';
+import { EchoNameNode } from '../support/echo-namenode.ts';
+import { countFrom, LoadRun, loadPlan, TARGET } from '../support/load-thread-run.ts';
+import { answerPlainly, type NameNodeCall, ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';
+import { within } from '../support/wait.ts';
+
+const STATE = messageType('hadoop.hdfs.RouterFederatedStateProto');
+const OPEN = { kind: 'open', callsPerSecond: 1000, rampMs: 0 } as const;
+
+function errorsOf(report: FinalReport): Record<string, number> {
+  const all: Record<string, number> = {};
+  for (const { errors } of report.cells) {
+    for (const [name, { count }] of Object.entries(errors)) all[name] = (all[name] ?? 0) + count;
+  }
+  return all;
+}
+
+describe('a closed loop', () => {
+  test('makes exactly the calls that were asked for, with no more in flight than allowed', async () => {
+    await using namenode = await EchoNameNode.start();
+    await using run = new LoadRun(loadPlan({ port: namenode.port, connections: 4, inFlight: 3, calls: 1000 }));
+    const report = await run.complete();
+    expect(namenode.calls).toHaveLength(1000);
+    expect(report).toMatchObject({ replies: 1000, due: 1000, unsent: 0, lateForSlots: 0, lateForLoader: 0 });
+    expect(report.measuredMs).toBeGreaterThan(0);
+    expect(report.cells).toHaveLength(1);
+    expect(report.cells[0]).toMatchObject({ operation: 'getFileInfo', target: 0, errors: {} });
+    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(1000);
+    expect(report.cells[0]?.service).toEqual(report.cells[0]?.corrected);
+    expect(new Set(namenode.calls.map(({ path }) => path)).size).toBe(10);
+    expect(run.seconds.reduce((sum, { replies }) => sum + replies, 0)).toBe(1000);
+  });
+
+  test('keeps each slot busy with one call', async () => {
+    await using namenode = await EchoNameNode.start();
+    namenode.hold();
+    await using run = new LoadRun(loadPlan({ port: namenode.port, connections: 3, inFlight: 2, calls: 6 }));
+    await run.connect();
+    run.begin();
+    await namenode.until(() => namenode.held === 6, 'all slots have a call');
+    const perConnection = [1, 2, 3].map(
+      (each) => namenode.calls.filter(({ connection }) => connection === each).length,
+    );
+    expect(perConnection).toEqual([2, 2, 2]);
+    namenode.release();
+    expect((await run.final()).replies).toBe(6);
+  });
+
+  test('by time: ends by itself, and says what was answered within it', async () => {
+    await using namenode = await EchoNameNode.start();
+    const plan = loadPlan({ port: namenode.port, warmupMs: 50, durationMs: 100, calls: null });
+    await using run = new LoadRun(plan);
+    const report = await run.complete();
+    expect(report.measuredMs).toBe(100);
+    expect(report.replies).toBeGreaterThan(0);
+    expect(report.replies).toBeLessThan(namenode.calls.length);
+    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(report.due);
+    expect(report.self.cpuSeconds).toBeGreaterThan(0);
+    expect(report.self.utilization).toBeGreaterThan(0);
+  });
+
+  test('replies that come byte by byte', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => {
+      const header = { callId: call.callId, status: 'SUCCESS', serverIpcVersionNum: 9, clientId: call.clientId };
+      const payload = Buffer.concat([
+        encodeDelimited(messageType('hadoop.common.RpcResponseHeaderProto'), { ...header, retryCount: 0 }),
+        encodeDelimited(messageType('hadoop.hdfs.GetFileInfoResponseProto'), {}),
+      ]);
+      const length = Buffer.alloc(4);
+      length.writeInt32BE(payload.length);
+      for (const byte of Buffer.concat([length, payload])) call.sendBytes(Buffer.from([byte]));
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, inFlight: 4, calls: 50 }));
+    const report = await run.complete();
+    expect(report.replies).toBe(50);
+    expect(errorsOf(report)).toEqual({});
+  });
+
+  test('users are those of the plan, in turn', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    const plan = loadPlan({ port: namenode.port, connections: 5, users: ['alice', 'bob'], calls: 20 });
+    await using run = new LoadRun(plan);
+    await run.complete();
+    expect(namenode.peers.map(({ user }) => user).toSorted()).toEqual(['alice', 'alice', 'alice', 'bob', 'bob']);
+    const ids = new Set(namenode.calls.map(({ clientId }) => clientId.toString('hex')));
+    expect(ids.size).toBe(5);
+  });
+});
+
+describe('an open loop', () => {
+  test('sends on schedule whatever the server does; a stall counts for all who waited, not only for who was stalled', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    const held = Promise.withResolvers<NameNodeCall>();
+    namenode.handler = (call) => {
+      namenode.handler = answerPlainly;
+      held.resolve(call);
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, loop: OPEN, calls: 2000 }));
+    await run.connect();
+    run.begin();
+    const first = await within(held.promise, 'the first call');
+    // One slot: until the first call is answered nothing else is sent, and a thousand calls become due in a second.
+    await run.message('second');
+    expect(namenode.calls).toHaveLength(1);
+    expect(run.seconds[0]).toMatchObject({ second: 0, measured: true, sent: 1, replies: 0, inFlight: 1 });
+    expect(run.seconds[0]?.waiting).toBeGreaterThanOrEqual(998);
+    answerPlainly(first);
+    const report = await run.final();
+    expect(report).toMatchObject({ replies: 2000, due: 2000, unsent: 0 });
+    const cell = report.cells[0];
+    expect(countFrom(cell?.service as Uint32Array, 900)).toBeLessThan(5);
+    expect(countFrom(cell?.corrected as Uint32Array, 500)).toBeGreaterThan(400);
+    expect(report.lateForSlots).toBeGreaterThan(900);
+  });
+
+  test('calls that found no slot until the end are unsent', async () => {
+    await using namenode = await EchoNameNode.start();
+    namenode.hold();
+    const plan = loadPlan({
+      port: namenode.port,
+      loop: OPEN,
+      connections: 2,
+      inFlight: 3,
+      durationMs: 200,
+      calls: null,
+    });
+    await using run = new LoadRun(plan);
+    await run.connect();
+    run.begin();
+    await namenode.until(() => namenode.held === 6, 'all slots are taken');
+    // The first second is reported after the end: nothing is sent any more.
+    await run.message('second');
+    namenode.release();
+    const report = await run.final();
+    expect(report).toMatchObject({ due: 200, unsent: 194, replies: 0 });
+    expect(namenode.calls).toHaveLength(6);
+    // Answered after the end, and recorded all the same.
+    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(6);
+  });
+
+  test('with a warm-up only the calls that are due after it are measured', async () => {
+    await using namenode = await EchoNameNode.start();
+    const plan = loadPlan({ port: namenode.port, loop: OPEN, inFlight: 100, warmupMs: 100, calls: 150 });
+    await using run = new LoadRun(plan);
+    const report = await run.complete();
+    expect(report).toMatchObject({ due: 150, replies: 150 });
+    expect(namenode.calls).toHaveLength(250);
+    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(150);
+  });
+
+  test('a stop ends it early, with a report of what there is', async () => {
+    await using namenode = await EchoNameNode.start();
+    const plan = loadPlan({ port: namenode.port, loop: OPEN, inFlight: 100, durationMs: 600_000, calls: null });
+    await using run = new LoadRun(plan);
+    await run.connect();
+    run.begin();
+    await namenode.until(() => namenode.calls.length >= 50, '50 calls');
+    run.thread.stop();
+    const report = await run.final();
+    expect(report.replies).toBeGreaterThan(0);
+    expect(report.measuredMs).toBeLessThan(600_000);
+    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(namenode.calls.length);
+  });
+
+  test('a stop before the beginning reports nothing', async () => {
+    await using namenode = await EchoNameNode.start();
+    await using run = new LoadRun(loadPlan({ port: namenode.port, loop: OPEN }));
+    await run.connect();
+    run.thread.stop();
+    expect(await run.final()).toMatchObject({ replies: 0, due: 0, measuredMs: 0, cells: [] });
+  });
+});
+
+describe('errors', () => {
+  test('count by Java class, with the first line of the first message', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    let number = 0;
+    namenode.handler = (call) => {
+      number++;
+      if (number % 4 === 0) call.fail(STANDBY, `not active ${number}\n\tat java`);
+      else if (number % 4 === 1) call.fail('java.io.FileNotFoundException', 'gone');
+      else answerPlainly(call);
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, calls: 40 }));
+    const report = await run.complete();
+    expect(report.replies).toBe(40);
+    expect(report.cells[0]?.errors).toEqual({
+      [STANDBY]: { count: 10, firstMessage: 'not active 4' },
+      'java.io.FileNotFoundException': { count: 10, firstMessage: 'gone' },
+    });
+    expect(run.seconds.reduce((sum, { errors }) => sum + errors, 0)).toBe(20);
+  });
+
+  test('an answer of false is one', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => call.succeed({ result: call.method === 'mkdirs' });
+    const plan = loadPlan({ port: namenode.port, mix: [{ operation: 'delete', weight: 1 }], calls: 10 });
+    await using run = new LoadRun(plan);
+    const report = await run.complete();
+    expect(errorsOf(report)).toEqual({ false: 5 });
+    expect(report.substituted).toBe(5);
+  });
+
+  test('a call without a reply times out and frees its slot; the late reply is read past', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    const late: NameNodeCall[] = [];
+    namenode.handler = (call) => {
+      if (late.length === 0) late.push(call);
+      else {
+        for (const each of late) each.succeed({});
+        answerPlainly(call);
+      }
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, timeoutMs: 300, calls: 5 }));
+    const report = await run.complete();
+    expect(errorsOf(report)).toEqual({ timeout: 1 });
+    expect(report.replies).toBe(4);
+    const [cell] = report.cells;
+    expect(sumCounts(cell?.corrected as Uint32Array)).toBe(5);
+    expect(countFrom(cell?.service as Uint32Array, 295)).toBeGreaterThanOrEqual(1);
+    expect(namenode.peers).toHaveLength(1);
+  });
+
+  test('calls of a lost connection count; it comes back, and others go on', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    let resets = 2;
+    namenode.handler = (call) => {
+      if (call.connection === 1 && resets-- > 0) call.reset();
+      else answerPlainly(call);
+    };
+    await using run = new LoadRun(
+      loadPlan({ port: namenode.port, loop: OPEN, connections: 2, inFlight: 50, calls: 500 }),
+    );
+    const report = await run.complete();
+    const { connection } = report.cells[0]?.errors ?? {};
+    expect(connection?.count).toBeGreaterThanOrEqual(1);
+    expect(connection?.firstMessage).toContain(`127.0.0.1:${namenode.port}: `);
+    expect(report.replies + (connection?.count ?? 0)).toBe(500);
+    expect(report.unsent).toBe(0);
+    await namenode.until(() => namenode.peers.length === 3, 'the lost connection is back');
+    expect(namenode.peers[2]?.user).toBe('alice');
+  });
+
+  test('a FATAL says why the connection went', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => {
+      namenode.handler = answerPlainly;
+      call.fatal('org.apache.hadoop.ipc.RpcServerException', 'cannot go on', 'ERROR_RPC_SERVER', {
+        callId: 0xffff_ffff,
+      });
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, calls: 3 }));
+    const report = await run.complete();
+    expect(report.cells[0]?.errors).toEqual({
+      'org.apache.hadoop.ipc.RpcServerException': { count: 1, firstMessage: expect.stringContaining('cannot go on') },
+    });
+    expect(report.replies).toBe(2);
+  });
+
+  test('a server that breaks the protocol loses its connection', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => {
+      namenode.handler = answerPlainly;
+      call.sendBytes(Buffer.from([0x7f, 0xff, 0xff, 0xff, 1]));
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, calls: 3 }));
+    const report = await run.complete();
+    expect(report.cells[0]?.errors['connection']?.firstMessage).toContain('impossible length');
+    expect(report.replies).toBe(2);
+  });
+
+  test("a reply with another client's id is none", async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => {
+      namenode.handler = answerPlainly;
+      call.succeed({}, { clientId: Buffer.alloc(16, 9) });
+    };
+    await using run = new LoadRun(loadPlan({ port: namenode.port, calls: 3 }));
+    expect(errorsOf(await run.complete())).toEqual({ protocol: 1 });
+  });
+});
+
+describe('before the beginning', () => {
+  test('a port where nobody listens is a failure with address and reason', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    const { port } = namenode;
+    await namenode.stop();
+    await using run = new LoadRun(loadPlan({ port, connections: 3 }));
+    run.thread.connect();
+    const failed = await run.message('failed');
+    expect(failed).toMatchObject({ message: expect.stringContaining(`127.0.0.1:${port}: `) });
+    expect(failed).toMatchObject({ message: expect.stringContaining('ECONNREFUSED') });
+    await within(run.thread.done, 'the end of the thread');
+    expect(run.messages).toHaveLength(1);
+  });
+
+  test('a server that ends a connection too early is one, with what it said', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.resetsConnections = true;
+    await using run = new LoadRun(loadPlan({ port: namenode.port }));
+    run.thread.connect();
+    expect(await run.message('failed')).toMatchObject({ kind: 'failed' });
+  });
+
+  test('all connections open, a bounded number at once', async () => {
+    await using namenode = await EchoNameNode.start();
+    await using run = new LoadRun(loadPlan({ port: namenode.port, connections: 200, calls: 400 }));
+    expect((await run.complete()).replies).toBe(400);
+    expect(namenode.connections).toBe(200);
+  });
+});
+
+describe('changing operations', () => {
+  test('create is followed by complete on the same connection, which is no call of its own', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => {
+      if (call.method === 'complete') call.succeed({ result: namenode.callsOf({ method: 'complete' }).length !== 2 });
+      else answerPlainly(call);
+    };
+    const plan = loadPlan({
+      port: namenode.port,
+      connections: 2,
+      mix: [{ operation: 'create', weight: 1 }],
+      calls: 20,
+    });
+    await using run = new LoadRun(plan);
+    const report = await run.complete();
+    expect(report).toMatchObject({ replies: 20, due: 20 });
+    expect(report.cells.map(({ operation }) => operation)).toEqual(['create']);
+    expect(errorsOf(report)).toEqual({ false: 1 });
+    const created = namenode.callsOf({ method: 'create' });
+    const completed = namenode.callsOf({ method: 'complete' });
+    expect(completed.map(({ path }) => path).toSorted()).toEqual(created.map(({ path }) => path).toSorted());
+    for (const { path, connection } of completed) {
+      expect(created.find((each) => each.path === path)?.connection).toBe(connection);
+    }
+  });
+
+  test('all of them succeed on a NameNode, by several users, and touch nothing but the own directory', async () => {
+    await using simulator = await startSimulator({ nameservices: ['ns0'], namenodes: 1 });
+    const { host, port } = simulator.nameservices[0]?.namenodes[0] as { host: string; port: number };
+    using client = await HdfsClient.connect({ host, port });
+    await client.mkdirs(`${TARGET.own}/files/d00`, 0o777);
+    await client.mkdirs(scratchDirectory(TARGET, 0), 0o777);
+    for (const path of [TARGET.own, `${TARGET.own}/files`, `${TARGET.own}/scratch`, scratchDirectory(TARGET, 0)]) {
+      await client.setPermission(path, 0o777);
+    }
+    for (let file = 0; file < 10; file++) await client.create(filePath(TARGET, file));
+    await simulator.control({ op: 'clear' });
+    const mix = OPERATION_NAMES.map((operation) => ({ operation, weight: operation === 'mkdirs' ? 3 : 1 }));
+    const users = ['alice', 'bob', 'carol'];
+    await using run = new LoadRun(loadPlan({ port, connections: 6, inFlight: 8, users, mix, calls: 3000 }));
+    const report = await run.complete();
+    expect(errorsOf(report)).toEqual({});
+    expect(report.replies).toBe(3000);
+    expect(new Set(report.cells.map(({ operation }) => operation))).toEqual(new Set(OPERATION_NAMES));
+    expect(report.substituted).toBeGreaterThan(0);
+    const calls = await simulator.control({ op: 'calls' });
+    const paths = calls.map(({ path }) => path).filter((path) => path !== '');
+    expect(paths.length).toBeGreaterThan(1000);
+    for (const path of paths) expect(isInside(TARGET, path), path).toBe(true);
+  });
+});
+
+test('a replay makes the calls of its log, each as its user', async () => {
+  await using namenode = await ScriptedNameNode.start();
+  const own = `${TARGET.own}/replay`;
+  const replay: ReplayCall[] = [
+    { atMs: 0, operation: 'mkdirs', user: 'alice', source: `${own}/a`, destination: '' },
+    { atMs: 20, operation: 'rename', user: 'bob', source: `${own}/a`, destination: `${own}/b` },
+    { atMs: 20, operation: 'create', user: 'alice', source: `${own}/c`, destination: '' },
+    { atMs: 40, operation: 'getFileInfo', user: 'bob', source: '/elsewhere', destination: '' },
+  ];
+  const plan = loadPlan({
+    port: namenode.port,
+    loop: { kind: 'replay', speed: 2 },
+    connections: 2,
+    inFlight: 10,
+    users: ['alice', 'bob'],
+    mix: [],
+    calls: null,
+  });
+  await using run = new LoadRun(plan, replay);
+  const report = await run.complete();
+  expect(report).toMatchObject({ replies: 4, due: 4, unsent: 0 });
+  expect(namenode.calls.map(({ method, user, path }) => [method, user, path]).toSorted()).toEqual(
+    [
+      ['mkdirs', 'alice', `${own}/a`],
+      ['rename', 'bob', `${own}/a`],
+      ['create', 'alice', `${own}/c`],
+      ['complete', 'alice', `${own}/c`],
+      ['getFileInfo', 'bob', '/elsewhere'],
+    ].toSorted(),
+  );
+  expect(namenode.callsOf({ method: 'rename' })[0]?.request['dst']).toBe(`${own}/b`);
+  expect(report.cells.every(({ target }) => target === -1)).toBe(true);
+});
+
+test('with observer reads the state of replies goes into later calls, merged by maximum', async () => {
+  await using namenode = await ScriptedNameNode.start();
+  let number = 0;
+  const tell = [{ ns0: 5, ns1: 9 }, { ns0: 3, ns1: 11 }, null, { ns0: 6 }];
+  namenode.handler = (call) => {
+    const ids = tell[number++] ?? null;
+    const state = ids === null ? {} : { routerFederatedState: encode(STATE, { namespaceStateIds: ids }) };
+    const header = encodeDelimited(messageType('hadoop.common.RpcResponseHeaderProto'), {
+      callId: call.callId,
+      status: 'SUCCESS',
+      serverIpcVersionNum: 9,
+      clientId: call.clientId,
+      retryCount: 0,
+      ...state,
+    });
+    const payload = Buffer.concat([header, encodeDelimited(messageType('hadoop.hdfs.GetFileInfoResponseProto'), {})]);
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(payload.length);
+    call.sendBytes(Buffer.concat([length, payload]));
+  };
+  await using run = new LoadRun(loadPlan({ port: namenode.port, observerReads: true, calls: 5 }));
+  const report = await run.complete();
+  expect(errorsOf(report)).toEqual({});
+  const states = namenode.calls.map(({ header }) => header['routerFederatedState'] as Buffer | undefined);
+  const expected = [
+    { ns0: 5, ns1: 9 },
+    { ns0: 5, ns1: 11 },
+    { ns0: 5, ns1: 11 },
+    { ns0: 6, ns1: 11 },
+  ];
+  expect(states).toEqual([undefined, ...expected.map((ids) => Buffer.from(encode(STATE, { namespaceStateIds: ids })))]);
+});
+
+test('as a task of its own thread it says connected, each second, and final, and ends', async () => {
+  await using namenode = await EchoNameNode.start();
+  const piscina = new Piscina({
+    filename: new URL('../../src/load/thread/loader.ts', import.meta.url).href,
+    maxThreads: 1,
+  });
+  const { port1, port2 } = new MessageChannel();
+  try {
+    const plan = loadPlan({ port: namenode.port, calls: 100 });
+    const start: ThreadStart = { plan, thread: 0, connections: [0], rateShare: 1, calls: 100, replay: [], port: port2 };
+    const kinds: string[] = [];
+    const final = Promise.withResolvers<FinalReport>();
+    port1.on('message', (message: FromLoader) => {
+      kinds.push(message.kind);
+      if (message.kind === 'connected') port1.postMessage({ kind: 'begin', startAtEpochMs: Date.now() });
+      if (message.kind === 'final') final.resolve(message);
+    });
+    const task = piscina.run(start, { transferList: [port2] });
+    const report = await within(final.promise, 'the final report');
+    await within(task, 'the end of the task');
+    expect(report.replies).toBe(100);
+    expect(kinds).toEqual(['connected', 'second', 'final']);
+  } finally {
+    port1.close();
+    await piscina.destroy();
+  }
+});
+
+test('a task whose plan cannot be carried out says so', async () => {
+  const { default: runTask } = await import('../../src/load/thread/loader.ts');
+  const { port1, port2 } = new MessageChannel();
+  const said = Promise.withResolvers<FromLoader>();
+  port1.on('message', said.resolve);
+  const plan = loadPlan({ targets: [] });
+  await runTask({ plan, thread: 0, connections: [0], rateShare: 1, calls: 10, replay: [], port: port2 });
+  expect(await within(said.promise, 'a message')).toMatchObject({ kind: 'failed' });
+  port1.close();
+});
