@@ -96,7 +96,7 @@ describe('text', () => {
     expect(lines).toContain('  ring: first error: lost');
     const text = printScenario(open);
     expect(text).toContain('12,345 calls/s');
-    expect(text).toContain('java-pool: saturated, 81 % of the asked rate');
+    expect(text).toContain('java-pool: saturated, 81.0 % of the asked rate');
   });
 
   it('lists every target with its result', () => {

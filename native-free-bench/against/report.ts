@@ -156,7 +156,7 @@ function notesOf(summary: ScenarioSummary): string[] {
   for (const row of summary.peers) {
     if (row.limit !== '') notes.push(`  ${row.peer}: ${row.limit}`);
     if (row.achievedShare !== null && row.achievedShare < SATURATED_SHARE) {
-      notes.push(`  ${row.peer}: saturated, ${percent(row.achievedShare)} of the asked rate`);
+      notes.push(`  ${row.peer}: saturated, ${(row.achievedShare * 100).toFixed(1)} % of the asked rate`);
     }
     if (row.errors > 0) notes.push(`  ${row.peer}: first error: ${row.firstError}`);
   }

@@ -171,9 +171,9 @@ describe('targets of closed loops', () => {
 });
 
 describe('targets of fixed rates', () => {
-  const judged = (peer: 'ring' | 'inline', own: Made, haproxyP99 = 100): Verdict[] => {
+  const judged = (peer: 'ring' | 'inline', own: Made, haproxyP99 = 100, direct: Made = {}): Verdict[] => {
     const rounds = new Map<Peer, Round[]>([
-      ['direct', [round(1, { p50: 50 })]],
+      ['direct', [round(1, { p50: 50, ...direct })]],
       ['haproxy', [round(10, { p99: haproxyP99 })]],
       ['java-pool', [round(10, { p99: 4000 })]],
       ['java-single', [round(10, { p99: 2000 })]],
@@ -199,5 +199,10 @@ describe('targets of fixed rates', () => {
   it('are not measured when the tools were the limit', () => {
     const verdicts = judged('ring', { loaderWasTheLimit: true });
     expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'not measured']);
+  });
+
+  it('are not measured when the peer that they depend on was not measured', () => {
+    const verdicts = judged('ring', { p50: 100 }, 100, { othersBusy: 0.5 });
+    expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'reached']);
   });
 });

@@ -78,10 +78,10 @@ export interface ReplayCall {
   readonly source: string;
   readonly destination: string;
   /**
-   * Index, among the calls that one is given together with, of an earlier call that has to be over before this one is sent, for the one changes
-   * what the other is about; left out when there is none.
+   * Indexes, among the calls that it is given together with, of earlier calls that have to be over before this one is sent, for the one changes
+   * what the other is about; left out when there are none.
    */
-  readonly after?: number;
+  readonly after?: readonly number[];
 }
 
 /** What one loader thread is given. */

@@ -178,7 +178,7 @@ function placeBelow(kept: readonly Kept[], targets: readonly Target[], leftOut: 
     else {
       if (calls.length === 0) startMs = timeMs;
       const placed = { atMs: timeMs - startMs, operation: operationOf(command), user, source: from, destination: to };
-      calls.push(tree.after < 0 ? placed : { ...placed, after: tree.after });
+      calls.push(tree.after.length === 0 ? placed : { ...placed, after: tree.after });
     }
   }
   const entries: NamespaceEntry[] = places.roots();

@@ -17,6 +17,8 @@ export interface StartEntry {
 }
 
 const NONE = -1;
+/** Of the calls that a call must not overtake, the last ones are told. */
+const MAX_AFTER = 16;
 
 class Node {
   /** At this point of the log. */
@@ -34,15 +36,27 @@ class Node {
   hint: 'none' | 'file' | 'directory' = 'none';
   owner: string | null = null;
   children: Map<string, Node> | null = null;
-  /** Numbers of the last call that changed it, and of the last that was about it or anything below; NONE before. */
+  /** Number of the last call that made, removed, moved or replaced it; NONE before. */
   changedBy: number = NONE;
-  touchedBy: number = NONE;
+  /** Calls since then that were about it or anything below: the last MAX_AFTER of them. */
+  uses: number[] = [];
 
   constructor(startParent: Node | null, startName: string, mayBeOld: boolean) {
     this.startParent = startParent;
     this.startName = startName;
     this.mayBeOld = mayBeOld;
     this.state = mayBeOld ? 'unknown' : 'absent';
+  }
+
+  use(call: number): void {
+    this.uses.push(call);
+    if (this.uses.length > MAX_AFTER) this.uses.shift();
+  }
+
+  /** Whatever waits for this call waits for those before it too. */
+  change(call: number): void {
+    this.changedBy = call;
+    this.uses = [call];
   }
 
   child(name: string): Node {
@@ -64,10 +78,10 @@ export class ReplayTree {
   /** Number of the next call. */
   call = 0;
   /**
-   * After a call that is possible: the last call before it that it must not overtake, for it made, moved or changed what this one is about, or
-   * was about what this one changes; -1 when there is none.
+   * After a call that is possible: calls before it that it must not overtake, for they made, moved or removed what this one is about, or were
+   * about what this one moves, removes or replaces. Those that they must not overtake themselves are left out.
    */
-  after: number = NONE;
+  after: readonly number[] = [];
   readonly #root = new Node(null, '', true);
   /** All that may have been there before the log and something was said about; parents come before what is in them. */
   readonly #known: Node[] = [];
@@ -106,9 +120,8 @@ export class ReplayTree {
     const node = lastOf(chain);
     if (!this.#require(node, 'any')) return false;
     if (node.isOld) node.owner ??= user;
-    this.after = lastUse(chain);
+    this.after = lastChange(chain);
     this.#mark(chain);
-    node.changedBy = this.call;
     return true;
   }
 
@@ -125,7 +138,7 @@ export class ReplayTree {
   remove(path: string): boolean {
     const chain = this.#walk(path);
     if (path === '/' || !this.#require(lastOf(chain), 'any')) return false;
-    this.after = lastUse(chain);
+    this.after = allUses(chain);
     this.#mark(chain);
     this.#bury(parentOf(chain), nameOf(path));
     return true;
@@ -147,14 +160,14 @@ export class ReplayTree {
     if (isTaken || !canBe(source, 'any') || !canBe(parent, 'directory')) return false;
     this.#require(source, 'any');
     this.#require(parent, 'directory');
-    this.after = Math.max(lastUse(sources), lastUse(targets));
+    this.after = [...new Set([...allUses(sources), ...allUses(targets)])];
     this.#mark(sources);
     this.#mark(targets);
     this.#bury(parentOf(sources), nameOf(from));
     replaced.state = 'absent';
     replaced.isNew = true;
     parent.children?.set(name, source);
-    source.changedBy = this.call;
+    source.change(this.call);
     return true;
   }
 
@@ -192,7 +205,7 @@ export class ReplayTree {
   }
 
   #mark(chain: Chain): void {
-    for (const node of chain) node.touchedBy = this.call;
+    for (const node of chain) node.use(this.call);
   }
 
   #require(node: Node, kind: Kind): boolean {
@@ -229,7 +242,8 @@ export class ReplayTree {
     const around = chain.slice(0, -1);
     if (around.some((each) => each.state === 'present' && each.kind === 'file')) return false;
     if (node.state === 'present' && node.kind !== 'any' && node.kind !== kind) return false;
-    this.after = lastUse(chain);
+    const isThere = node.state === 'present' && kind === 'directory';
+    this.after = isThere ? lastChange(chain) : allUses(chain);
     for (const each of around) {
       if (each.state === 'unknown' && each.hint !== 'none' && isFree(each)) {
         each.kind = 'directory';
@@ -239,15 +253,14 @@ export class ReplayTree {
     this.#make(node, kind);
     this.#mark(chain);
     // A file that is written over is a new one.
-    if (kind === 'file') node.changedBy = this.call;
+    if (kind === 'file') node.change(this.call);
     return true;
   }
 
   /** What was there is gone; what comes to this place later is new. */
   #bury(parent: Node, name: string): void {
     const grave = new Node(null, name, false);
-    grave.changedBy = this.call;
-    grave.touchedBy = this.call;
+    grave.change(this.call);
     parent.children?.set(name, grave);
   }
 
@@ -260,7 +273,7 @@ export class ReplayTree {
     node.isNew = true;
     node.state = 'present';
     node.kind = kind;
-    node.changedBy = this.call;
+    node.change(this.call);
     // A directory that is made once more may have been there; a file has nothing in it.
     if (kind === 'file') node.mayBeOld = false;
   }
@@ -280,13 +293,15 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-function lastChange(chain: Chain): number {
-  return Math.max(...chain.map(({ changedBy }) => changedBy));
+/** The last call that changed something on the way: it must not overtake those before it either. */
+function lastChange(chain: Chain): number[] {
+  const last = Math.max(...chain.map(({ changedBy }) => changedBy));
+  return last === NONE ? [] : [last];
 }
 
-/** Of what is at the end of the chain, or below, besides. */
-function lastUse(chain: Chain): number {
-  return Math.max(lastChange(chain), lastOf(chain).touchedBy);
+/** Besides, all calls about what is at the end of the chain, or below. */
+function allUses(chain: Chain): number[] {
+  return [...new Set([...lastChange(chain), ...lastOf(chain).uses])];
 }
 
 /** Whether it is there as `kind`, or may have been so before the log. */

@@ -41,8 +41,8 @@ function dealReplay({ users, connections, threads }: LoadPlan, replay: readonly 
     threadOfCall[index] = thread;
     places[index] = own.length;
     const { after, ...alone } = call;
-    if (after === undefined) own.push(call);
-    else own.push(threadOfCall[after] === thread ? { ...alone, after: places[after] ?? 0 } : alone);
+    const inThread = (after ?? []).filter((before) => threadOfCall[before] === thread);
+    own.push(inThread.length === 0 ? alone : { ...alone, after: inThread.map((before) => places[before] ?? 0) });
   }
   return dealt;
 }

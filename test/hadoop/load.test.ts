@@ -135,8 +135,8 @@ describe('replay', () => {
 
     const before = await listAll();
     const replayStart = statSync(rig.up.auditLog).size;
-    const result = await load('replay', 'replay', log, '--user', LOAD_USER, '--speed', '2x');
-    expect(result.plan.loop).toEqual({ kind: 'replay', speed: 2 });
+    const result = await load('replay', 'replay', log, '--user', LOAD_USER, '--speed', '10x');
+    expect(result.plan.loop).toEqual({ kind: 'replay', speed: 10 });
     expect([...result.plan.users].sort()).toContain('alice');
     expect(await listAll()).toBe(before);
 

@@ -47,7 +47,8 @@ describe('ceiling of a server', () => {
     const settings: CeilingSettings = {
       // Latency is a matter of the machine; a rate beyond the cap is not achieved, however fast that is.
       objective: { p99Ms: 5000, errorShare: 0 },
-      search: { startPerSecond: 300, maxPerSecond: 10_000, precision: 0.2 },
+      // 400 and 566 are the rates beside the cap: a busy machine takes some of what the server may let through.
+      search: { startPerSecond: 200, maxPerSecond: 10_000, precision: 0.45 },
       stepMs: 2000,
     };
     const found = await findCeiling(settings, {
@@ -62,7 +63,7 @@ describe('ceiling of a server', () => {
     expect(found.ceiling.heldPerSecond).toBeLessThan(500 * 1.25);
     expect(found.best?.errors).toBe(0);
     expect(found.best?.askedPerSecond).toBe(found.ceiling.heldPerSecond);
-    const missed = found.steps.find((step) => step.rate === 600);
+    const missed = found.steps.find((step) => step.rate === 800);
     expect(missed).toMatchObject({ held: false, verdict: 'missed' });
     expect(missed?.why).toContain('achieved');
   });
@@ -123,9 +124,8 @@ describe('the commands', () => {
     const written = JSON.parse(readFileSync(json, 'utf8'));
     expect(written).toMatchObject({ version: 1, kind: 'ceiling', objective: { p99Ms: 30_000 } });
     expect(written.steps[0]).toMatchObject({ rate: 50, errorShare: 0, corrected: { count: 50 } });
-    // A machine that is busy with other tests may make the loader the limit, which ends in another outcome.
-    const { outcome } = written.ceiling;
-    expect(code).toBe(outcome === 'max-rate' ? 0 : 1);
+    // A machine that is busy with other tests may make the loader the limit, and then no rate may hold.
+    expect(code).toBe(written.ceiling.heldPerSecond === null ? 1 : 0);
     expect(readFileSync(page, 'utf8')).toContain('Search for the ceiling');
   });
 

@@ -115,6 +115,45 @@ describe('what was there before a log', () => {
   });
 });
 
+const lastSixteen = Array.from({ length: 16 }, (_, i) => i + 4);
+
+it.each<[string, Step[], number[]]>([
+  ['a look at what was just made', [stat('/a'), create('/f'), stat('/f')], [1]],
+  ['a look at something else', [create('/f'), stat('/g')], []],
+  ['looks among each other', [stat('/f'), list('/'), open('/f')], []],
+  ['something in a directory that was just made', [mkdirs('/d'), stat('/x'), create('/d/f')], [0]],
+  ['a directory that was made on the way', [create('/d/e/f'), stat('/x'), create('/d/g')], [0]],
+  ['a directory that was there anyway', [open('/d/f'), mkdirs('/d'), open('/d/g')], []],
+  [
+    'all that is below a deleted directory',
+    [mkdirs('/d'), create('/d/f'), stat('/x'), create('/d/g'), remove('/d')],
+    [0, 1, 3],
+  ],
+  [
+    'no more of them than counts',
+    [...Array.from({ length: 20 }, (_, i) => stat(`/d/${i}`)), remove('/d')],
+    lastSixteen,
+  ],
+  ['a deletion of what was just read', [open('/f'), stat('/x'), remove('/f')], [0]],
+  ['a deletion of what holds what was just read', [open('/d/f'), stat('/x'), remove('/d')], [0]],
+  ['a file in the place of a deleted one', [remove('/f'), stat('/x'), create('/f')], [0]],
+  ['a look into a deleted directory', [remove('/d'), stat('/x'), stat('/d/f')], [0]],
+  ['what was moved', [stat('/x'), move('/a', '/b'), stat('/x'), open('/b/f')], [1]],
+  ['a move of what was just read', [open('/a/f'), stat('/x'), move('/a', '/b')], [0]],
+  ['a move to where something looked', [open('/a'), stat('/b'), move('/a', '/b')], [0, 1]],
+  ['a file where something was moved away', [move('/a', '/b'), stat('/x'), create('/a')], [0]],
+  ['a read of a file that is written over', [open('/f'), create('/f'), stat('/x'), open('/f')], [1]],
+  ['a file that is written over after a read', [create('/f'), open('/f'), stat('/x'), create('/f')], [0, 1]],
+  ['a file whose permission was changed', [chmod('/f', 'a'), stat('/x'), remove('/f')], [0]],
+])('must not overtake an earlier call: %s', (_, steps, after) => {
+  const tree = new ReplayTree();
+  for (const [call, step] of steps.entries()) {
+    tree.call = call;
+    expect(step(tree)).toBe(true);
+  }
+  expect(tree.after).toEqual(after);
+});
+
 /** A file system in a map, as strict as a NameNode: path to whether it is a directory. */
 class Files {
   readonly #all = new Map<string, boolean>([['/', true]]);

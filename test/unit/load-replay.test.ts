@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { UsageError } from '../../src/commands/usage.ts';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import type { Target } from '../../src/load/plan.ts';
+import type { LoadPlan, Target } from '../../src/load/plan.ts';
 import { parseSpeed, run, shareUsers } from '../../src/load/replay.ts';
 import { type ReplayChoice, readRecorded } from '../../src/load/replay-calls.ts';
 import type { LoadResult } from '../../src/load/result.ts';
+import { shareOut } from '../../src/load/shares.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 
 const HOST = '127.0.0.1';
@@ -64,7 +65,7 @@ describe('the calls of a log', () => {
       { atMs: 0, operation: 'getListing', user: 'bob', source: at, destination: '' },
       { atMs: 250, operation: 'getBlockLocations', user: 'alice', source: `${at}/in`, destination: '' },
       { atMs: 300, operation: 'create', user: 'alice', source: `${at}/out/x`, destination: '' },
-      { atMs: 300, operation: 'rename', user: 'alice', source: `${at}/out/x`, destination: `${at}/out/y` },
+      { after: [3], atMs: 300, operation: 'rename', user: 'alice', source: `${at}/out/x`, destination: `${at}/out/y` },
       { atMs: 1500, operation: 'delete', user: 'bob', source: `${at}/old`, destination: '' },
     ]);
     expect(recorded.users).toEqual(['alice', 'bob']);
@@ -188,6 +189,27 @@ it('users beyond the connections call by the names of the others', () => {
   const calls = ['a', 'b', 'c', 'd'].map((user) => ({ ...call, user }));
   expect(shareUsers(calls, ['a', 'b', 'c', 'd'], 4)).toBe(calls);
   expect(shareUsers(calls, ['a', 'b', 'c', 'd'], 2).map(({ user }) => user)).toEqual(['a', 'b', 'a', 'b']);
+});
+
+it('threads keep the order of their own calls', () => {
+  const call = { atMs: 0, operation: 'getFileInfo', source: '/', destination: '' } as const;
+  const calls = [
+    { ...call, user: 'a' },
+    { ...call, user: 'b' },
+    { ...call, user: 'b', after: [1] },
+    { ...call, user: 'a', after: [1] },
+    { ...call, user: 'a', after: [0, 1] },
+  ];
+  const plan = { users: ['a', 'b'], connections: 2, calls: null } as const;
+  const dealt = (threads: number) =>
+    shareOut({ ...plan, threads } as unknown as LoadPlan, calls).map(({ replay }) =>
+      replay.map(({ user, after }) => `${user} ${after?.join() ?? '-'}`),
+    );
+  expect(dealt(1)).toEqual([['a -', 'b -', 'b 1', 'a 1', 'a 0,1']]);
+  expect(dealt(2)).toEqual([
+    ['a -', 'a -', 'a 0'],
+    ['b -', 'b 0'],
+  ]);
 });
 
 it('the speed is a factor', () => {

@@ -5,7 +5,7 @@ import { ClosedPacer } from '../../src/load/thread/closed-pacer.ts';
 import { LoadConnection } from '../../src/load/thread/connection.ts';
 import { OpenPacer } from '../../src/load/thread/open-pacer.ts';
 import { LATE_MS, type Pacer, type Sender } from '../../src/load/thread/pacer.ts';
-import { NONE, ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
+import { ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
 import { createSchedule, RateSchedule, ReplaySchedule } from '../../src/load/thread/schedule.ts';
 
 const NOBODY = { onOpen: () => {}, onReply: () => {}, onBroken: () => {} };
@@ -261,9 +261,9 @@ describe('the closed loop', () => {
 });
 
 describe('a replay', () => {
-  const replay = (bench: Bench, users: number[], atMs: number[], after: number[] = []): ReplayPacer => {
+  const replay = (bench: Bench, users: number[], atMs: number[], after: number[][] = []): ReplayPacer => {
     const schedule = new ReplaySchedule(atMs.map(replayCall), 1);
-    const before = Int32Array.from(users, (_, call) => after[call] ?? NONE);
+    const before = users.map((_, call) => ({ after: after[call] ?? [] }));
     const pacer = new ReplayPacer(bench, schedule, 100, 100, bench.connections, Int32Array.from(users), before);
     bench.open(pacer);
     return pacer;
@@ -271,8 +271,8 @@ describe('a replay', () => {
 
   test('a call does not overtake the one that it must not, whoever makes them', () => {
     const bench = new Bench(2, 8, 2);
-    // 1 and 3 wait for 0, 4 for 3; 2 waits for nobody.
-    const pacer = replay(bench, [0, 1, 1, 0, 1], [0, 0, 0, 1, 1], [NONE, 0, NONE, 0, 3]);
+    // 1 and 3 wait for 0, 4 for 2 and 3; 2 waits for nobody.
+    const pacer = replay(bench, [0, 1, 1, 0, 1], [0, 0, 0, 1, 1], [[], [0], [], [0], [2, 3]]);
     const sent = () => bench.sent.map(({ call }) => call);
     pacer.issue(110);
     expect(sent()).toEqual([0, 2]);
@@ -293,7 +293,7 @@ describe('a replay', () => {
 
   test('a call that still waits for another at the end is unsent', () => {
     const bench = new Bench(2, 8, 2);
-    const pacer = replay(bench, [0, 1, 1], [0, 0, 50], [NONE, 0, NONE]);
+    const pacer = replay(bench, [0, 1, 1], [0, 0, 50], [[], [0], []]);
     pacer.issue(110);
     pacer.end(120);
     expect(bench.sent).toHaveLength(1);

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +7,7 @@ import { filePath, isInside, scratchDirectory } from '../../src/load/layout.ts';
 import { OPERATION_NAMES } from '../../src/load/operations.ts';
 import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../../src/load/plan.ts';
 import { sumCounts } from '../../src/load/thread/latency-buckets.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { type SimulatedNameNode, startSimulator } from '../../src/simulator/simulator.ts';
 import { encode, encodeDelimited, messageType } from '../../src/wire/messages.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
 import { countFrom, LoadRun, loadPlan, TARGET } from '../support/load-thread-run.ts';
@@ -348,14 +349,11 @@ describe('changing operations', () => {
 
   test('all of them succeed on a NameNode, by several users, and touch nothing but the own directory', async () => {
     await using simulator = await startSimulator({ nameservices: ['ns0'], namenodes: 1 });
-    const { host, port } = simulator.nameservices[0]?.namenodes[0] as { host: string; port: number };
-    using client = await HdfsClient.connect({ host, port });
+    const { host, port } = simulator.nameservices.flatMap(({ namenodes }) => namenodes)[0] as SimulatedNameNode;
+    using client = await HdfsClient.connect({ host, port, user: userInfo().username });
     await client.mkdirs(`${TARGET.own}/files/d00`, 0o777);
     await client.mkdirs(scratchDirectory(TARGET, 0), 0o777);
-    for (const path of [TARGET.own, `${TARGET.own}/files`, `${TARGET.own}/scratch`, scratchDirectory(TARGET, 0)]) {
-      await client.setPermission(path, 0o777);
-    }
-    for (let file = 0; file < 10; file++) await client.create(filePath(TARGET, file));
+    for (let file = 0; file < 10; file++) await client.createEmptyFile(filePath(TARGET, file));
     await simulator.control({ op: 'clear' });
     const mix = OPERATION_NAMES.map((operation) => ({ operation, weight: operation === 'mkdirs' ? 3 : 1 }));
     const users = ['alice', 'bob', 'carol'];
@@ -374,6 +372,7 @@ describe('changing operations', () => {
 
 test('a replay makes the calls of its log, each as its user', async () => {
   await using namenode = await ScriptedNameNode.start();
+  namenode.handler = (call) => (call.method === 'complete' ? call.succeed({ result: true }) : answerPlainly(call));
   const own = `${TARGET.own}/replay`;
   const replay: ReplayCall[] = [
     { atMs: 0, operation: 'mkdirs', user: 'alice', source: `${own}/a`, destination: '' },

@@ -108,6 +108,9 @@ const PLAN_ROWS: readonly (readonly [string, (plan: LoadPlan, result: LoadResult
   ['measured by', (_plan, { tool }) => tool],
 ];
 
+/** Rows that differ between any two runs and are not to be marked for it. */
+const ALWAYS_DIFFERENT: ReadonlySet<string> = new Set(['own directories', 'watched process', 'started']);
+
 export function renderPlan(runs: readonly Run[]): Html {
   const head =
     runs.length > 1
@@ -115,7 +118,7 @@ export function renderPlan(runs: readonly Run[]): Html {
       : null;
   const rows = PLAN_ROWS.map(([name, describe]) => {
     const values = runs.map(({ result }) => describe(result.plan, result));
-    const same = values.every((value) => value === values[0]);
+    const same = ALWAYS_DIFFERENT.has(name) || values.every((value) => value === values[0]);
     const cells = values.map((value) => html`<td>${value}</td>`);
     return html`<tr${same ? null : html` class="differs"`}><th scope="row">${name}</th>${cells}</tr>
 `;

@@ -1,5 +1,5 @@
 /** Reads a result that --json wrote. Everything that the report and the comparison use is checked, so that they need not. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from '../../commands/usage.ts';
 import { OPERATION_NAMES } from '../operations.ts';
 import { type LoadResult, RESULT_VERSION } from '../result.ts';
@@ -11,8 +11,10 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 export function readResult(file: string): LoadResult {
   let text: string;
   try {
+    if (statSync(file).size > MAX_RESULT_BYTES) throw new UsageError(`${file}: too large for a result`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     const reasons: Readonly<Record<string, string>> = {
       ENOENT: 'there is no such file',
@@ -21,7 +23,6 @@ export function readResult(file: string): LoadResult {
     };
     throw new UsageError(`${file}: cannot be read: ${reasons[code] ?? code}`);
   }
-  if (text.length > MAX_RESULT_BYTES) throw new UsageError(`${file}: too large for a result`);
   return checkResult(parseJson(file, text), file);
 }
 

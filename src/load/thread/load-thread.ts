@@ -11,7 +11,7 @@ import { OpenPacer } from './open-pacer.ts';
 import type { Pacer } from './pacer.ts';
 import { PathTable } from './path-table.ts';
 import { CONNECTION_CLASS, Recorder } from './recorder.ts';
-import { NONE, ReplayPacer } from './replay-pacer.ts';
+import { ReplayPacer } from './replay-pacer.ts';
 import { createSchedule, type Schedule } from './schedule.ts';
 import { SelfMeter } from './self-meter.ts';
 
@@ -175,8 +175,7 @@ export class LoadThread implements ConnectionOwner {
         return new OpenPacer(exchange, this.#schedule, startMs, measureStartMs, endMs, calls);
       case 'replay': {
         const users = findUsers(plan.users, replay);
-        const after = Int32Array.from(replay, (call) => call.after ?? NONE);
-        return new ReplayPacer(exchange, this.#schedule, startMs, measureStartMs, this.#connections, users, after);
+        return new ReplayPacer(exchange, this.#schedule, startMs, measureStartMs, this.#connections, users, replay);
       }
     }
   }

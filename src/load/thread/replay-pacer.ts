@@ -1,11 +1,12 @@
 import { LoadError } from '../load-error.ts';
+import type { ReplayCall } from '../plan.ts';
 import type { LoadConnection } from './connection.ts';
 import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
 import { ReadyList } from './ready-list.ts';
 import type { Schedule } from './schedule.ts';
 
 /** No call. */
-export const NONE = -1;
+const NONE = -1;
 
 /** The connections of one user, and the calls that wait for a slot of them: a list from `first` to `last`, linked by number. */
 class UserLine {
@@ -18,7 +19,7 @@ class UserLine {
 
 /**
  * The calls of a log: each is due at its time and goes to a connection of its user; a user without a free slot holds up no other. A call that
- * comes due while the one is not over that it must not overtake waits for it first: without that, a pause of server or loader would make calls
+ * comes due while those are not over that it must not overtake waits for them first: without that, a pause of server or loader would make calls
  * meet what others have not made yet, or have removed already.
  */
 export class ReplayPacer implements Pacer {
@@ -33,10 +34,12 @@ export class ReplayPacer implements Pacer {
   /** By index in plan.users; users without a connection here have none. */
   readonly #lines: (UserLine | undefined)[] = [];
   readonly #userOf: Int32Array;
-  /** The waiting call behind each waiting call, in the line of its user or of the call that it must not overtake. */
+  /** The waiting call behind each waiting call, in the line of its user or of a call that it must not overtake. */
   readonly #behind: Int32Array;
-  /** For each call the one that has to be over before it, and the first that waits for it. */
+  /** Calls that have to be over before call i: after[afterStarts[i], afterStarts[i + 1]). It waits for one after the other. */
   readonly #after: Int32Array;
+  readonly #afterStarts: Int32Array;
+  /** For each call the first that waits for it. */
   readonly #firstHeld: Int32Array;
   readonly #isCallOver: Uint8Array;
   #heldMeasured = 0;
@@ -45,7 +48,7 @@ export class ReplayPacer implements Pacer {
   #next = 0;
   #waiting = 0;
 
-  /** `userOf`: index in plan.users for each call; `after`: an earlier call, or NONE, for each. Throws LoadError for a user without a connection. */
+  /** `userOf`: index in plan.users for each call. Throws LoadError for a user without a connection. */
   constructor(
     sender: Sender,
     schedule: Schedule,
@@ -53,7 +56,7 @@ export class ReplayPacer implements Pacer {
     measureStartMs: number,
     connections: readonly LoadConnection[],
     userOf: Int32Array,
-    after: Int32Array,
+    calls: readonly Pick<ReplayCall, 'after'>[],
   ) {
     this.#sender = sender;
     this.#schedule = schedule;
@@ -62,7 +65,12 @@ export class ReplayPacer implements Pacer {
     this.#lastCall = schedule.count;
     this.#userOf = userOf;
     this.#behind = new Int32Array(schedule.count);
-    this.#after = after;
+    this.#afterStarts = new Int32Array(schedule.count + 1);
+    for (const [call, { after = [] }] of calls.entries()) {
+      this.#afterStarts[call + 1] = this.#afterStarts[call]! + after.length;
+    }
+    this.#after = new Int32Array(this.#afterStarts[schedule.count]!);
+    for (const [call, { after = [] }] of calls.entries()) this.#after.set(after, this.#afterStarts[call]!);
     this.#firstHeld = new Int32Array(schedule.count).fill(NONE);
     this.#isCallOver = new Uint8Array(schedule.count);
     for (const { user } of connections) this.#lines[user] ??= new UserLine();
@@ -93,15 +101,15 @@ export class ReplayPacer implements Pacer {
 
   onCallOver(call: number): void {
     this.#isCallOver[call] = 1;
-    for (let held = this.#firstHeld[call]!; held !== NONE; ) {
+    let held = this.#firstHeld[call]!;
+    this.#firstHeld[call] = NONE;
+    while (held !== NONE) {
       const next = this.#behind[held]!;
-      if (held >= this.#firstMeasured) this.#heldMeasured--;
-      const line = this.#lines[this.#userOf[held]!]!;
-      this.#queue(line, held);
-      this.#wakeLine(line);
+      const before = this.#findBefore(held);
+      if (before !== NONE) this.#hold(held, before);
+      else this.#release(held);
       held = next;
     }
-    this.#firstHeld[call] = NONE;
   }
 
   issue(nowMs: number): void {
@@ -114,9 +122,11 @@ export class ReplayPacer implements Pacer {
     for (; this.#next < this.#lastCall; this.#next++) {
       const dueMs = this.#schedule.dueMs(this.#next);
       if (dueMs > elapsedMs) return;
-      const after = this.#after[this.#next]!;
-      if (after !== NONE && this.#isCallOver[after] === 0) {
-        this.#hold(this.#next, after);
+      const before = this.#findBefore(this.#next);
+      if (before !== NONE) {
+        if (this.#next >= this.#firstMeasured) this.#heldMeasured++;
+        this.#waiting++;
+        this.#hold(this.#next, before);
         continue;
       }
       const line = this.#lines[this.#userOf[this.#next]!]!;
@@ -171,11 +181,26 @@ export class ReplayPacer implements Pacer {
     }
   }
 
-  #hold(call: number, after: number): void {
-    this.#behind[call] = this.#firstHeld[after]!;
-    this.#firstHeld[after] = call;
-    if (call >= this.#firstMeasured) this.#heldMeasured++;
-    this.#waiting++;
+  /** A call that is not over and that `call` must not overtake. */
+  #findBefore(call: number): number {
+    const end = this.#afterStarts[call + 1]!;
+    for (let at = this.#afterStarts[call]!; at < end; at++) {
+      const before = this.#after[at]!;
+      if (this.#isCallOver[before] === 0) return before;
+    }
+    return NONE;
+  }
+
+  #hold(call: number, before: number): void {
+    this.#behind[call] = this.#firstHeld[before]!;
+    this.#firstHeld[before] = call;
+  }
+
+  #release(call: number): void {
+    if (call >= this.#firstMeasured) this.#heldMeasured--;
+    const line = this.#lines[this.#userOf[call]!]!;
+    this.#queue(line, call);
+    this.#wakeLine(line);
   }
 
   #queue(line: UserLine, call: number): void {

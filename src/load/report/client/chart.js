@@ -58,7 +58,6 @@ export class Chart {
    */
   options(log) {
     const { spec } = this;
-    const background = readColour('page');
     return {
       width: this.width(),
       height: spec.tall ? TALL_PX : SHORT_PX,
@@ -82,7 +81,7 @@ export class Chart {
           ...(line.dashed ? { dash: [6, 4] } : {}),
           show: this.isShown(index),
           spanGaps: spec.kind === 'percentile',
-          points: { show: spec.x.length < 3, fill: background },
+          points: { show: spec.x.length < 3 },
         })),
       ],
       hooks: {
