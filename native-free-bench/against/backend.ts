@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Child, runToEnd } from '../harness/children.ts';
+import { Child } from '../harness/children.ts';
 import type { StubStats } from '../harness/stub-namenode.ts';
 import { askRig, rigCommand, rigEnv } from './java-router.ts';
 
@@ -23,6 +23,7 @@ export interface Backend {
 const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
 const READY_MS = 30_000;
 const RIG_READY_MS = 180_000;
+const COMMAND_MS = 60_000;
 const LOOK_MS = 100;
 const FILES = 64;
 const DIRECTORY = '/mnt/warehouse/orders/year=2026/month=11';
@@ -67,9 +68,15 @@ async function startRig(directory: string, env: NodeJS.ProcessEnv): Promise<Back
   const port = await awaitRig(child, join(directory, 'rig', 'rig.json'));
   const paths = Array.from({ length: FILES }, (_, i) => `${DIRECTORY}/part-m-${String(i).padStart(7, '0')}.orc`);
   const fs = ['dfs', '--fs', `hdfs://127.0.0.1:${port}`];
-  await runToEnd({ name: 'mkdir', ...rigCommand([...fs, '-mkdir', '-p', DIRECTORY]), env: ownEnv });
-  await runToEnd({ name: 'touchz', ...rigCommand([...fs, '-touchz', ...paths]), env: ownEnv });
+  await runOnRig([...fs, '-mkdir', '-p', DIRECTORY], ownEnv);
+  await runOnRig([...fs, '-touchz', ...paths], ownEnv);
   return { port, child, paths, takeConnections: async () => undefined };
+}
+
+async function runOnRig(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const child = new Child({ name: 'a command of the Hadoop rig', ...rigCommand(args), env });
+  const { code, words } = await child.finish(COMMAND_MS);
+  if (code !== 0) throw new Error(`${child.name} (${args.slice(0, 5).join(' ')}) ended with code ${code}: ${words}`);
 }
 
 /** Port of the active NameNode, once the rig has written what it runs. */

@@ -131,7 +131,7 @@ class Run {
     const endMs = performance.now() + plan.javaWarmupSeconds * 1000;
     for (let burst = 0; performance.now() < endMs; burst++) {
       const scenario = loads[burst % loads.length] as Scenario;
-      const seconds = Math.max(1, Math.min(BURST_SECONDS, (endMs - performance.now()) / 1000));
+      const seconds = Math.max(1, Math.min(BURST_SECONDS, Math.round((endMs - performance.now()) / 1000)));
       const driven = await this.#drive(running, scenario, 0, seconds, 0);
       progress(`warm-up of ${running.peer}: ${scenario.name} ${describe(driven)}`);
       await sleep(BURST_PAUSE_MS);

@@ -101,7 +101,7 @@ export class Child {
   async finish(limitMs: number): Promise<{ code: number | null; words: string }> {
     if (!this.#ended) {
       try {
-        await once(this.process, 'close', { signal: AbortSignal.timeout(limitMs) });
+        await once(this.process, 'close', { signal: AbortSignal.timeout(Math.ceil(limitMs)) });
       } catch (error) {
         throw new Error(this.#describe(`it has not ended within ${limitMs} ms`), { cause: error });
       }
@@ -160,13 +160,6 @@ export class Child {
       ? `${this.name}: ${reason}`
       : `${this.name}: ${reason}; its last words:\n${this.#tail.trimEnd()}`;
   }
-}
-
-/** Runs a command to its end; fails with its last words when it does not end with code 0. */
-export async function runToEnd(options: ChildOptions): Promise<void> {
-  const child = new Child(options);
-  const [code] = await once(child.process, 'close');
-  if (code !== 0) await child.waitFor(() => false, ANSWER_MS);
 }
 
 /** Ends all children at once, paused ones too. */

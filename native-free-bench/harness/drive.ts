@@ -1,6 +1,6 @@
 /** One measured load of a bench: `switchyard load` in a process of its own. The only place that knows how the load is made. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LoadResult } from '../../src/load/result.ts';
@@ -83,7 +83,7 @@ export async function driveLoad(options: Drive): Promise<LoadResult> {
     });
     const limitMs = (options.seconds + options.warmupSeconds) * 1000 + SLACK_MS;
     const { code, words } = await loader.finish(options.calls === undefined ? limitMs : limitMs * 10);
-    const text = readFileSync(resultFile, 'utf8');
+    const text = existsSync(resultFile) ? readFileSync(resultFile, 'utf8') : '';
     if (text === '') throw new Error(`${loader.name} ended with code ${code} and no result: ${words.trim()}`);
     return JSON.parse(text) as LoadResult;
   } finally {

@@ -84,10 +84,10 @@ async function measureRounds(plan: Plan): Promise<Map<string, Sample[]>> {
       progress(`round ${round + 1} of ${plan.rounds}: ${setupKey(setup)}`);
       const running = await startSetup(plan, setup);
       for (const point of group) {
-        await orFail(async () => keep(pointKey(point), await measurePoint(plan, running, point)));
+        await orFail(point.name, async () => keep(pointKey(point), await measurePoint(plan, running, point)));
       }
       if (setupKey(setup) === setupKey(BASE)) {
-        await orFail(async () => keep(REPEATED, await measurePoint(plan, running, BASE)));
+        await orFail(BASE.name, async () => keep(REPEATED, await measurePoint(plan, running, BASE)));
       }
       await stopSetup(running);
     }
@@ -96,11 +96,11 @@ async function measureRounds(plan: Plan): Promise<Map<string, Sample[]>> {
 }
 
 /** A point that fails does not take the others with it. */
-async function orFail(measure: () => Promise<void>): Promise<void> {
+async function orFail(name: string, measure: () => Promise<void>): Promise<void> {
   try {
     await measure();
   } catch (error) {
-    failures.push(error instanceof Error ? error.message : String(error));
+    failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -174,7 +174,7 @@ async function measureMemories(
   const results: { point: MemoryPoint; rssBytes: number }[] = [];
   for (const point of points) {
     progress(`memory: ${point.name}`);
-    await orFail(async () => {
+    await orFail(point.name, async () => {
       results.push({ point, rssBytes: await measureMemory(plan, point) });
     });
   }

@@ -55,6 +55,10 @@ describe('fitRelative', () => {
     expect(constant).toBeCloseTo(sum(1) / sum(2), 8);
   });
 
+  it('refuses values that have no relative error', () => {
+    expect(() => fitRelative([...ROWS, { features: [1, 2, 3], value: 0 }], ['one', 'a', 'b'])).toThrow(/value of 0/);
+  });
+
   it('says which term the rows do not determine', () => {
     const rows = [1, 2, 3, 4].map((x) => ({ features: [1, x, 2 * x], value: 1 + x }));
     expect(() => fitRelative(rows, ['one', 'left', 'right'])).toThrow(/'(left|right)'.*measure its axis/);

@@ -14,6 +14,9 @@ const SMALLEST_PIVOT = 1e-10;
  * coefficient that would be negative is 0 and the others are fitted without it. Throws when the rows do not determine them.
  */
 export function fitRelative(rows: readonly Observation[], names: readonly string[]): number[] {
+  const unfit = rows.find((row) => !(row.value > 0));
+  if (unfit !== undefined)
+    throw new Error(`a measured value of ${unfit.value} has no relative error: it must be above 0`);
   let kept = names.map((_, index) => index);
   for (;;) {
     const solution = solveFor(rows, kept, names);

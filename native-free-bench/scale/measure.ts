@@ -118,14 +118,16 @@ export async function measurePoint(bench: Bench, running: RunningSetup, point: P
   const isLarge = Math.max(point.connections, point.users) >= MANY_CONNECTIONS;
   const warmupSeconds = isLarge ? LONG_WARMUP_SECONDS : WARMUP_SECONDS;
   let [driven, use] = await load(bench, running, point, 0, warmupSeconds, bench.seconds);
-  // The largest replies can take longer than a short measured time.
-  if (driven.calls === 0) {
+  // The largest replies can take longer than a short measured time; a router with little to do may not be seen to use the processor.
+  if (driven.calls === 0 || driven.cpuSeconds === 0) {
     [driven, use] = await load(bench, running, point, 0, warmupSeconds, bench.seconds * LONGER);
   }
   // The stub's share is taken over connecting and warm-up too, when it has less to do: it may be somewhat more.
   const stubBusy = (readCpuSeconds(stub.pid) - stubBefore) / ((performance.now() - startMs) / 1000);
   const stats = (await stub.ask('stats')) as StubStats;
-  if (driven.calls === 0) throw new Error(`${point.name}: no call was answered: ${driven.firstError}`);
+  if (driven.calls === 0) throw new Error(`no call was answered: ${driven.firstError}`);
+  if (driven.cpuSeconds === 0)
+    throw new Error('the router was not seen to use the processor: measure longer (--seconds)');
   const routerBusy = driven.cpuSeconds / driven.seconds;
   const toolCores = bench.loadCores.split(',').length;
   const toolsBusy = Math.max(driven.loaderBusy, stubBusy, (driven.loaderBusy + stubBusy) / toolCores);
@@ -151,7 +153,7 @@ export async function measureMemory(bench: Bench, point: MemoryPoint): Promise<n
     await setStub(running.stub, point);
     const { ratePerSecond } = point;
     const [driven, use] = await load(bench, running, point, ratePerSecond, MEMORY_WARMUP_SECONDS, MEMORY_SECONDS);
-    if (driven.errors > 0) throw new Error(`${point.name}: ${driven.errors} errors, the first: ${driven.firstError}`);
+    if (driven.errors > 0) throw new Error(`${driven.errors} errors, the first: ${driven.firstError}`);
     return use.rssBytes;
   } finally {
     await stopSetup(running);

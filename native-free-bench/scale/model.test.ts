@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Sample } from './measure.ts';
 import {
   CPU_TERMS,
+  countGroups,
   cpuFeatures,
   fitTerms,
   MEMORY_TERMS,
   measureError,
   memoryFeatures,
   predictTerms,
-  usedNamenodeConnections,
 } from './model.ts';
 import {
   AXES,
@@ -37,7 +37,7 @@ function sampleOf(point: Point, factor = 1): Sample {
     loaderBusy: 0.5,
     stubBusy: 0.2,
     toolsWereTheLimit: false,
-    namenodeConnections: usedNamenodeConnections(point),
+    namenodeConnections: countGroups(point),
     shares: SHARES,
     errors: 0,
     firstError: '',
@@ -117,16 +117,16 @@ describe('capacity model', () => {
   });
 });
 
-describe('connections to NameNodes', () => {
+describe('pairs of user and nameservice', () => {
   it.each([
-    [{}, 4],
-    [{ inFlight: 16, namenodeConnections: 64 }, 64],
-    [{ connections: 1000, users: 100, namenodeConnections: 4 }, 100],
-    [{ connections: 1000, users: 1000 }, 1000],
-    [{ nameservices: 64 }, 64],
-    [{ connections: 1 }, 1],
+    [{}, 1],
+    [{ inFlight: 16, namenodeConnections: 64 }, 1],
+    [{ connections: 1000, users: 100 }, 100],
+    [{ connections: 10, users: 1000 }, 10],
+    [{ nameservices: 64, users: 2 }, 64],
+    [{ nameservices: 16, users: 2 }, 32],
   ])('%j: %i', (changes, connections) => {
-    expect(usedNamenodeConnections({ ...BASE, ...changes })).toBe(connections);
+    expect(countGroups({ ...BASE, ...changes })).toBe(connections);
   });
 });
 

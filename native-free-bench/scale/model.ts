@@ -2,12 +2,12 @@
  * The capacity model: CPU per call and memory of a router as sums of a few terms, fitted by least squares on measured points and tested on
  * others.
  *
- *   CPU µs per call = call + client / M + namenode · min(1, K / N) + wake / N + cold · log10(max(1, C / 64))
+ *   CPU µs per call = call + client / M + namenode · min(1, G / N) + wake / N + cold · log10(max(1, C / 64))
  *                     + table · log10(mounts) + reply · KB + large · max(0, KB - 16)
- *     C connections, M calls in flight of each, N = C · M together, K connections to NameNodes that carry them
+ *     C connections, M calls in flight of each, N = C · M together, G pairs of user and nameservice that they belong to
  *   resident bytes  = base + connection · C + inFlight · calls + mount · mounts + thread · threads
  *
- * 1/M and K/N are shares of a read and a write that a call has for itself: what comes together is read and written together.
+ * 1/M and G/N are shares of a read and a write that a call has for itself: what comes together is read and written together.
  */
 
 import { median } from '../harness/table.ts';
@@ -28,20 +28,15 @@ export interface ModelError {
   readonly largest: number;
 }
 
-/** Calls in flight on one NameNode connection at which the router opens another one, up to its pool size. */
-export const CALLS_PER_GROWN_CONNECTION = 16;
 /** Connections up to which the caches hold what belongs to a connection. */
 const WARM_CONNECTIONS = 64;
 const KB = 1_000;
 /** Replies beyond this size do not go out from one of the router's slabs. */
 const SLAB_BYTES = 16_000;
 
-/** Connections to NameNodes that carry calls when all of a closed loop are in flight. */
-export function usedNamenodeConnections(point: Point): number {
-  const calls = point.connections * point.inFlight;
-  const groups = Math.min(calls, point.nameservices * Math.min(point.users, point.connections));
-  const grown = Math.max(1, Math.floor(calls / groups / CALLS_PER_GROWN_CONNECTION));
-  return groups * Math.min(point.namenodeConnections, grown);
+/** Pairs of user and nameservice among which the calls in flight are spread: the calls of a pair that come together leave in one write. */
+export function countGroups(point: Point): number {
+  return Math.min(point.connections * point.inFlight, point.nameservices * Math.min(point.users, point.connections));
 }
 
 export function cpuFeatures(point: Point): number[] {
@@ -50,7 +45,7 @@ export function cpuFeatures(point: Point): number[] {
     connections: point.connections,
     inFlight: point.inFlight,
     together: calls,
-    namenodeShare: Math.min(1, usedNamenodeConnections(point) / calls),
+    namenodeShare: countGroups(point) / calls,
     mounts: point.mounts,
     replyBytes: point.replyBytes,
   });

@@ -60,7 +60,8 @@ function grow(field: keyof Changes, values: readonly number[], at: Changes = {})
 }
 
 const MANY_CLIENTS: Changes = { connections: 1000 };
-const DEEP: Changes = { inFlight: 32 };
+/** So many calls wait at the NameNode that the router opens all the connections that it may. */
+const DEEP: Changes = { inFlight: 64, delayMs: 5 };
 
 export const AXES: readonly Axis[] = [
   {
@@ -100,7 +101,7 @@ export const AXES: readonly Axis[] = [
   },
   {
     name: 'namenodeConnections',
-    meaning: 'connections to the NameNode, 64 connections x 32',
+    meaning: 'connections to the NameNode, 64 connections x 64, the NameNode takes 5 ms',
     points: grow('namenodeConnections', [1, 2, 4, 16, 64], DEEP),
     reference: 'namenodeConnections=4',
     fitted: true,

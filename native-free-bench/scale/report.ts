@@ -62,7 +62,7 @@ export function printHeldOut(result: ScaleResult, table: PrintTable): string {
   const rows = result.heldOut.map((held) => [
     `${held.point.name}: ${describePoint(held)}`,
     held.cpuMicrosPerCall.toFixed(2),
-    held.predictedMicrosPerCall.toFixed(2),
+    held.predictedMicrosPerCall?.toFixed(2) ?? '-',
     signedPercent(held.error),
     String(held.errors),
   ]);
@@ -90,7 +90,7 @@ export function printMemory(result: ScaleResult, table: PrintTable): string {
     points.map((memory) => [
       memory.point.name + mark,
       (memory.rssBytes / MB).toFixed(1),
-      (memory.predictedBytes / MB).toFixed(1),
+      memory.predictedBytes === null ? '-' : (memory.predictedBytes / MB).toFixed(1),
       signedPercent(memory.error),
     ]);
   const rows = [...rowsOf(result.memory, ''), ...rowsOf(result.memoryHeldOut, ' (held out)')];
@@ -116,7 +116,7 @@ export function printModel(model: CapacityModel, table: PrintTable): string {
 const CPU_MEANINGS: Readonly<Record<(typeof CPU_TERMS)[number], string>> = {
   call: 'each call',
   client: 'client read and write, divided by the calls in flight of a connection',
-  namenode: 'NameNode write and read, times NameNode connections per call in flight (at most 1)',
+  namenode: 'NameNode write and read, times pairs of user and nameservice per call in flight (at most 1)',
   wake: 'wake-up, divided by all calls in flight',
   cold: 'each tenfold of connections above 64',
   table: 'each tenfold of mount points',
@@ -150,6 +150,7 @@ export function percent(share: number): string {
   return `${(share * 100).toFixed(0)} %`;
 }
 
-function signedPercent(share: number): string {
+function signedPercent(share: number | null): string {
+  if (share === null) return '-';
   return `${share >= 0 ? '+' : ''}${(share * 100).toFixed(0)} %`;
 }

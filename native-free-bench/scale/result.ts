@@ -54,16 +54,17 @@ export interface AxisResult {
 }
 
 export interface HeldOutResult extends PointResult {
-  readonly predictedMicrosPerCall: number;
+  /** Null without a model. */
+  readonly predictedMicrosPerCall: number | null;
   /** 0.1: the model says 10 % more than was measured. */
-  readonly error: number;
+  readonly error: number | null;
 }
 
 export interface MemoryResult {
   readonly point: MemoryPoint;
   readonly rssBytes: number;
-  readonly predictedBytes: number;
-  readonly error: number;
+  readonly predictedBytes: number | null;
+  readonly error: number | null;
 }
 
 export interface CapacityModel {
@@ -146,9 +147,9 @@ export function modelOf(measured: Measured): Modelled {
     memory = fitTerms(MEMORY_TERMS, memoryRows);
   } catch (error) {
     return {
-      heldOut: [],
-      memory: [],
-      memoryHeldOut: [],
+      heldOut: measured.heldOut.map((result) => ({ ...result, predictedMicrosPerCall: null, error: null })),
+      memory: measured.memory.map(unpredicted),
+      memoryHeldOut: measured.memoryHeldOut.map(unpredicted),
       model: null,
       modelMissing: error instanceof Error ? error.message : String(error),
     };
@@ -181,6 +182,10 @@ export function modelOf(measured: Measured): Modelled {
       shares: measured.shares,
     },
   };
+}
+
+function unpredicted(measured: { readonly point: MemoryPoint; readonly rssBytes: number }): MemoryResult {
+  return { ...measured, predictedBytes: null, error: null };
 }
 
 function rowOfMemory({ point, rssBytes }: { point: MemoryPoint; rssBytes: number }): {

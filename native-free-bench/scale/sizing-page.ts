@@ -2,11 +2,13 @@
 
 import { markdownTable } from '../harness/table.ts';
 import { FLEETS, type Fleet, RULES, sizeFleet } from './fleet.ts';
-import { CALLS_PER_GROWN_CONNECTION, CPU_TERMS, MEMORY_TERMS } from './model.ts';
+import { CPU_TERMS, MEMORY_TERMS } from './model.ts';
 import { bytes, count, describeError, describeMachine, type PrintTable, percent } from './report.ts';
 import type { CapacityModel, ScaleResult } from './result.ts';
 
 const GB = 1e9;
+/** Calls in flight on each connection of a user at which the router opens another one (namenode/group.ts). */
+const CALLS_PER_GROWN_CONNECTION = 16;
 
 /** One column for each fleet. */
 export function printSizing(model: CapacityModel, fleets: readonly Fleet[], table: PrintTable): string {
@@ -59,13 +61,13 @@ ${RULES.coresPerRouter} cores; one router more than the load needs may fail. Set
 
 ## The formulas
 
-    CPU µs per call = call + client / M + namenode · min(1, K / N) + wake / N
+    CPU µs per call = call + client / M + namenode · min(1, G / N) + wake / N
                       + cold · log10(max(1, C / 64)) + table · log10(mount points)
                       + reply · KB + large · max(0, KB - 16)
 
-C is the number of client connections of an acceptor, M the calls in flight of one connection, N the calls that are there at once, K the
-connections to NameNodes that they go to, KB the size of a reply in 1,000 bytes. What comes together is read and written together, so a call
-has only a share of each read and write: 1/M on the clients' side, K/N on the NameNodes'.
+C is the number of client connections of an acceptor, M the calls in flight of one connection, N the calls that are there at once, G the
+pairs of user and nameservice that they belong to, KB the size of a reply in 1,000 bytes. What comes together is read and written together, so
+a call has only a share of each read and write: 1/M on the clients' side, G/N on the NameNodes'.
 
     cores           = calls per second · CPU µs per call / 1,000,000 / ${RULES.busyShare}
     acceptor cores  = cores · ${model.shares.acceptor.toFixed(2)}        worker cores = cores · ${model.shares.worker.toFixed(2)}

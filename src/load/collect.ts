@@ -25,8 +25,12 @@ export interface Collected {
   readonly cpuShare: number;
   readonly watch: { report(calls: number): Watched | null } | null;
   readonly endedEarly: boolean;
+  /** From the first to the last call of a replay as they were due. */
+  readonly scheduledMs?: number;
 }
 
+/** A shorter replay says nothing about a rate: waiting for the last reply is too large a part of it. */
+const MIN_JUDGED_REPLAY_MS = 1000;
 /** Beyond these the numbers say more about the loader than about the server. */
 const MAX_LATE_SHARE = 0.01;
 const MAX_LOOP_DELAY_P99_MS = 20;
@@ -42,7 +46,9 @@ export function collectResult(collected: Collected): LoadResult {
   const measuredMs = Math.max(0, ...finals.map((final) => final.measuredMs));
   const calls = sum(finals, (final) => final.replies);
   const due = sum(finals, (final) => final.due);
-  const pace = findPace(plan, { calls, due, measuredMs, servicePart: all.group.service.p50 / 1000, endedEarly });
+  const servicePart = all.group.service.p50 / 1000;
+  const scheduledMs = collected.scheduledMs ?? 0;
+  const pace = findPace(plan, { calls, due, measuredMs, servicePart, endedEarly, scheduledMs });
   const lateForLoader = sum(finals, (final) => final.lateForLoader);
   return {
     version: RESULT_VERSION,
@@ -81,12 +87,24 @@ type Pace = Pick<LoadResult, 'callsPerSecond' | 'askedPerSecond' | 'achievedShar
 /** `servicePart`: half of the calls are answered within, ms; of a counted run it is the wait after the last call. */
 function findPace(
   { loop, durationMs }: LoadPlan,
-  run: { calls: number; due: number; measuredMs: number; servicePart: number; endedEarly: boolean },
+  run: {
+    calls: number;
+    due: number;
+    measuredMs: number;
+    servicePart: number;
+    endedEarly: boolean;
+    scheduledMs: number;
+  },
 ): Pace {
-  const { calls, due, measuredMs, servicePart, endedEarly } = run;
+  const { calls, due, measuredMs, servicePart, endedEarly, scheduledMs } = run;
   const callsPerSecond = measuredMs === 0 ? 0 : (calls * 1000) / measuredMs;
   if (loop.kind === 'closed' || measuredMs === 0) {
     return { callsPerSecond, askedPerSecond: null, achievedShare: null, saturated: false };
+  }
+  if (loop.kind === 'replay' && scheduledMs >= MIN_JUDGED_REPLAY_MS && !endedEarly) {
+    const share = Math.min(1, scheduledMs / Math.max(1e-3, measuredMs - servicePart));
+    const askedPerSecond = (due * 1000) / scheduledMs;
+    return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
   }
   if (loop.kind === 'replay' || durationMs !== null || endedEarly) {
     const askedPerSecond = loop.kind === 'open' ? loop.callsPerSecond : (due * 1000) / measuredMs;

@@ -85,9 +85,10 @@ function renderPace(result: LoadResult): string[] {
   return [...lines, ...describeLate(result)];
 }
 
-function* describeLate({ lateForSlots, lateForLoader, unsent, substituted }: LoadResult): Generator<string> {
+function* describeLate({ plan, lateForSlots, lateForLoader, unsent, substituted }: LoadResult): Generator<string> {
   if (lateForSlots > 0) {
-    yield `${count(lateForSlots, 'call')} sent late because all connections had their --in-flight calls; the wait is in the corrected latencies`;
+    const or = plan.loop.kind === 'replay' ? ', or an earlier call that they depend on had no reply' : '';
+    yield `${count(lateForSlots, 'call')} sent late because all connections had their --in-flight calls${or}; the wait is in the corrected latencies`;
   }
   if (lateForLoader > 0) yield `${count(lateForLoader, 'call')} sent late because the loader was late`;
   if (unsent > 0)

@@ -95,6 +95,7 @@ export async function runLoad(plan: LoadPlan, options: RunOptions = {}): Promise
       cpuShare: meter.cpuShare(),
       watch,
       endedEarly: signal?.aborted === true,
+      scheduledMs: plan.loop.kind === 'replay' ? (replay.at(-1)?.atMs ?? 0) / plan.loop.speed : 0,
     });
   } finally {
     signal?.removeEventListener('abort', onAbort);

@@ -7,6 +7,7 @@ import { run as runCeiling } from '../../src/load/ceiling.ts';
 import type { CeilingSettings } from '../../src/load/ceiling-flags.ts';
 import { findCeiling } from '../../src/load/find-ceiling.ts';
 import type { LoadPlan } from '../../src/load/plan.ts';
+import { SATURATED_SHARE } from '../../src/load/result.ts';
 import { withNamespace } from '../../src/load/run.ts';
 import { run as runSoak } from '../../src/load/soak.ts';
 import { measureStep, StepPlans } from '../../src/load/step.ts';
@@ -14,6 +15,9 @@ import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts
 import { samplePlan } from './load-samples.ts';
 
 const USER = 'hdfs';
+const CAP_PER_SECOND = 530;
+/** Times that a step is measured while the machine is disturbed. */
+const MAX_DISTURBED = 5;
 
 async function start(callsPerSecond = 0): Promise<Simulator> {
   return await startSimulator({ nameservices: ['a'], namenodes: 1, superuser: USER, callsPerSecond });
@@ -40,33 +44,36 @@ const QUIET = ['--warmup', '0s', '--connections', '4', '--user', USER];
 
 describe('ceiling of a server', () => {
   it('is what the server lets through', async () => {
-    await using simulator = await start(500);
+    await using simulator = await start(CAP_PER_SECOND);
     const paths = { targets: [], paths: ['/'], mix: [{ operation: 'getFileInfo', weight: 1 }] } as const;
     const plan = planFor(simulator, { ...paths, warmupMs: 500 });
     const plans = new StepPlans(plan);
     const settings: CeilingSettings = {
       // Latency is a matter of the machine; a rate beyond the cap is not achieved, however fast that is.
       objective: { p99Ms: 5000, errorShare: 0 },
-      // 400 and 566 are the rates beside the cap: a busy machine takes some of what the server may let through.
+      // 400 and 566 are the rates beside the cap: both are within a quarter of it.
       search: { startPerSecond: 200, maxPerSecond: 10_000, precision: 0.45 },
       stepMs: 2000,
     };
     const found = await findCeiling(settings, {
       measure: async ({ callsPerSecond, durationMs }) => {
-        const { result, measure } = await measureStep(plans.next(callsPerSecond, durationMs));
-        // Other tests may make this machine, and so the loader, late: that is not what is tested here.
-        return { result, measure: { ...measure, loaderReason: '' } };
+        for (let attempt = 1; ; attempt++) {
+          const { result, measure } = await measureStep(plans.next(callsPerSecond, durationMs));
+          // A machine that is busy with other tests takes from the server too. The loader notices: such a miss says nothing.
+          const isDisturbed = measure.loaderReason !== '' && measure.achievedShare < SATURATED_SHARE;
+          if (!isDisturbed || attempt === MAX_DISTURBED) return { result, measure: { ...measure, loaderReason: '' } };
+        }
       },
     });
     expect(found.ceiling.outcome).toBe('found');
-    expect(found.ceiling.heldPerSecond).toBeGreaterThan(500 * 0.75);
-    expect(found.ceiling.heldPerSecond).toBeLessThan(500 * 1.25);
+    expect(found.ceiling.heldPerSecond).toBeGreaterThan(CAP_PER_SECOND * 0.75);
+    expect(found.ceiling.heldPerSecond).toBeLessThan(CAP_PER_SECOND * 1.25);
     expect(found.best?.errors).toBe(0);
     expect(found.best?.askedPerSecond).toBe(found.ceiling.heldPerSecond);
     const missed = found.steps.find((step) => step.rate === 800);
     expect(missed).toMatchObject({ held: false, verdict: 'missed' });
     expect(missed?.why).toContain('achieved');
-  });
+  }, 120_000);
 });
 
 describe('steps in one namespace', () => {

@@ -63,6 +63,24 @@ describe('numbers of latency counts', () => {
   });
 });
 
+describe('the pace of a replay', () => {
+  const plan = samplePlan({ loop: { kind: 'replay', speed: 2 }, durationMs: null });
+  const finals = [sampleFinal({ replies: 1000, due: 1000, measuredMs: 4000 })];
+
+  it('is that of its log', () => {
+    const result = collect({ plan, finals, scheduledMs: 2000 });
+    expect([result.callsPerSecond, result.askedPerSecond]).toEqual([250, 500]);
+    expect(result.achievedShare).toBeCloseTo(0.5, 2);
+    expect(result.saturated).toBe(true);
+    expect(collect({ plan, finals, scheduledMs: 3990 }).saturated).toBe(false);
+  });
+
+  it('is not judged when it is short, or ended early', () => {
+    expect(collect({ plan, finals, scheduledMs: 900 })).toMatchObject({ achievedShare: 1, saturated: false });
+    expect(collect({ plan, finals, scheduledMs: 2000, endedEarly: true })).toMatchObject({ saturated: false });
+  });
+});
+
 describe('the result', () => {
   it('adds up the threads, by operation and by target', () => {
     const errors = (count: number, firstMessage: string) => ({ 'java.io.IOException': { count, firstMessage } });

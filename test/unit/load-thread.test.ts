@@ -58,10 +58,10 @@ describe('a closed loop', () => {
 
   test('by time: ends by itself, and says what was answered within it', async () => {
     await using namenode = await EchoNameNode.start();
-    const plan = loadPlan({ port: namenode.port, warmupMs: 50, durationMs: 100, calls: null });
+    const plan = loadPlan({ port: namenode.port, warmupMs: 50, durationMs: 500, calls: null });
     await using run = new LoadRun(plan);
     const report = await run.complete();
-    expect(report.measuredMs).toBe(100);
+    expect(report.measuredMs).toBe(500);
     expect(report.replies).toBeGreaterThan(0);
     expect(report.replies).toBeLessThan(namenode.calls.length);
     expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(report.due);
@@ -165,7 +165,7 @@ describe('an open loop', () => {
     await using run = new LoadRun(plan);
     await run.connect();
     run.begin();
-    await namenode.until(() => namenode.calls.length >= 50, '50 calls');
+    await run.message('second');
     run.thread.stop();
     const report = await run.final();
     expect(report.replies).toBeGreaterThan(0);
@@ -222,13 +222,13 @@ describe('errors', () => {
         answerPlainly(call);
       }
     };
-    await using run = new LoadRun(loadPlan({ port: namenode.port, timeoutMs: 300, calls: 5 }));
+    await using run = new LoadRun(loadPlan({ port: namenode.port, timeoutMs: 1500, calls: 5 }));
     const report = await run.complete();
     expect(errorsOf(report)).toEqual({ timeout: 1 });
     expect(report.replies).toBe(4);
     const [cell] = report.cells;
     expect(sumCounts(cell?.corrected as Uint32Array)).toBe(5);
-    expect(countFrom(cell?.service as Uint32Array, 295)).toBeGreaterThanOrEqual(1);
+    expect(countFrom(cell?.service as Uint32Array, 1480)).toBeGreaterThanOrEqual(1);
     expect(namenode.peers).toHaveLength(1);
   });
 

@@ -16,6 +16,8 @@ import { createSchedule, type Schedule } from './schedule.ts';
 import { SelfMeter } from './self-meter.ts';
 
 const TICK_MS = 1;
+/** In a closed loop replies make the calls; the tick only looks at the clock. */
+const CLOSED_TICK_MS = 5;
 /** Looks for calls without a reply. */
 const SWEEP_EACH_MS = 250;
 /** After an early end replies are awaited this long. */
@@ -159,7 +161,7 @@ export class LoadThread implements ConnectionOwner {
     this.#exchange.time = { startMs: this.#measureStartMs, endMs: this.#endMs, isTimed: durationMs !== null };
     this.#lastOpenMs = performance.now();
     this.#nextSweepMs = this.#lastOpenMs + SWEEP_EACH_MS;
-    this.#tick = setInterval(() => this.#onTick(), TICK_MS);
+    this.#tick = setInterval(() => this.#onTick(), loop.kind === 'closed' ? CLOSED_TICK_MS : TICK_MS);
     for (const connection of this.#connections) if (connection.isOpen) this.#pacer.onOpen(connection);
     this.#onTick();
   }

@@ -1,6 +1,6 @@
 import { OPERATION_NAMES } from '../operations.ts';
 import type { CellReport, SecondReport } from '../plan.ts';
-import { bucketOfMs, LatencyBuckets } from './latency-buckets.ts';
+import { bucketOfMs, createCounts } from './latency-buckets.ts';
 
 /** Error classes that one cell tells apart; errors of further ones count as OTHER_CLASS. */
 export const MAX_ERROR_CLASSES = 64;
@@ -19,8 +19,8 @@ interface ErrorCount {
 }
 
 class Cell {
-  readonly corrected = new LatencyBuckets();
-  readonly service = new LatencyBuckets();
+  readonly corrected: Uint32Array = createCounts();
+  readonly service: Uint32Array = createCounts();
   readonly errors = new Map<string, ErrorCount>();
 }
 
@@ -32,8 +32,8 @@ export class Recorder {
   sent = 0;
   readonly #targets: number;
   readonly #cells: (Cell | null)[];
-  readonly #corrected = new LatencyBuckets();
-  readonly #service = new LatencyBuckets();
+  readonly #corrected: Uint32Array = createCounts();
+  readonly #service: Uint32Array = createCounts();
 
   constructor(targets: number) {
     this.#targets = targets;
@@ -57,12 +57,12 @@ export class Recorder {
   recordLatency(cell: number, isMeasured: boolean, correctedMs: number, serviceMs: number): void {
     const service = bucketOfMs(serviceMs);
     const corrected = correctedMs === serviceMs ? service : bucketOfMs(correctedMs);
-    this.#corrected.recordBucket(corrected);
-    this.#service.recordBucket(service);
+    countOne(this.#corrected, corrected);
+    countOne(this.#service, service);
     if (!isMeasured) return;
     const into = this.#cells[cell] ?? this.#open(cell);
-    into.corrected.recordBucket(corrected);
-    into.service.recordBucket(service);
+    countOne(into.corrected, corrected);
+    countOne(into.service, service);
   }
 
   recordError(cell: number, isMeasured: boolean, errorClass: string, message: string): void {
@@ -87,14 +87,14 @@ export class Recorder {
       sent: this.sent,
       waiting,
       inFlight,
-      corrected: this.#corrected.copyCounts(),
-      service: this.#service.copyCounts(),
+      corrected: this.#corrected.slice(),
+      service: this.#service.slice(),
     };
     this.replies = 0;
     this.errors = 0;
     this.sent = 0;
-    this.#corrected.clear();
-    this.#service.clear();
+    this.#corrected.fill(0);
+    this.#service.fill(0);
     return report;
   }
 
@@ -106,8 +106,8 @@ export class Recorder {
       reports.push({
         operation,
         target: (index % (this.#targets + 1)) - 1,
-        corrected: cell.corrected.copyCounts(),
-        service: cell.service.copyCounts(),
+        corrected: cell.corrected,
+        service: cell.service,
         errors: Object.fromEntries(cell.errors),
       });
     }
@@ -119,6 +119,10 @@ export class Recorder {
     this.#cells[cell] = opened;
     return opened;
   }
+}
+
+function countOne(counts: Uint32Array, bucket: number): void {
+  counts[bucket] = counts[bucket]! + 1;
 }
 
 /** The first line: Java appends a stack trace. */

@@ -14,6 +14,8 @@ export const MAX_REPLY_BYTES: number = 128 * 1024 * 1024;
 /** Enough for the longest stack trace in an error. */
 export const MAX_KEPT_BYTES: number = 64 * 1024;
 const FIRST_KEPT_BYTES = 512;
+/** A larger buffer is not kept from one frame to the next: there may be many thousands of connections. */
+const MAX_RETAINED_BYTES = 4096;
 const LENGTH_BYTES = 4;
 const NOTHING = Buffer.alloc(0);
 
@@ -70,9 +72,11 @@ export class ReplyCutter {
     this.#keep(chunk, at, bytes);
     at += bytes;
     if (this.#seenBytes === this.#frameBytes) {
+      const kept = this.#kept;
       const keptEnd = this.#keptBytes;
       this.clear();
-      this.sink.onFrame(this.#kept, LENGTH_BYTES, keptEnd);
+      if (kept.length > MAX_RETAINED_BYTES) this.#kept = NOTHING;
+      this.sink.onFrame(kept, LENGTH_BYTES, keptEnd);
     }
     return at;
   }
