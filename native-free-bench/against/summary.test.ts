@@ -122,9 +122,10 @@ describe('limit', () => {
     expect(limitOf('ring', [disturbed, round(10), round(10)])).toBe('');
   });
 
-  it('is the loader when the loader says so, also in an open loop', () => {
+  it('is the loader when the loader says so, but not for a closed loop that has filled the core of its peer', () => {
     const own = round(10, { loaderWasTheLimit: true });
-    expect(limitOf('ring', [own])).toBe('the loader was the limit');
+    expect(limitOf('ring', [own])).toBe('');
+    expect(limitOf('ring', [{ ...own, driven: { ...own.driven, cpuSeconds: 2 } }])).toBe('the loader was the limit');
     expect(limitOf('ring', [own], 1000)).toBe('the loader was the limit');
   });
 
@@ -173,7 +174,7 @@ describe('targets of closed loops', () => {
 describe('targets of fixed rates', () => {
   const judged = (peer: 'ring' | 'inline', own: Made, haproxyP99 = 100, direct: Made = {}): Verdict[] => {
     const rounds = new Map<Peer, Round[]>([
-      ['direct', [round(1, { p50: 50, ...direct })]],
+      ['direct', [round(1, { serviceP50: 50, ...direct })]],
       ['haproxy', [round(10, { p99: haproxyP99 })]],
       ['java-pool', [round(10, { p99: 4000 })]],
       ['java-single', [round(10, { p99: 2000 })]],
@@ -183,10 +184,10 @@ describe('targets of fixed rates', () => {
   };
 
   it('allow the ring more above the direct connection than inline', () => {
-    expect(resultOf(judged('inline', { p50: 150 }), 'p50')).toBe('reached');
-    expect(resultOf(judged('inline', { p50: 151 }), 'p50')).toBe('missed');
-    expect(resultOf(judged('ring', { p50: 200 }), 'p50')).toBe('reached');
-    expect(resultOf(judged('ring', { p50: 201 }), 'p50')).toBe('missed');
+    expect(resultOf(judged('inline', { serviceP50: 150 }), 'p50')).toBe('reached');
+    expect(resultOf(judged('inline', { serviceP50: 151 }), 'p50')).toBe('missed');
+    expect(resultOf(judged('ring', { serviceP50: 200 }), 'p50')).toBe('reached');
+    expect(resultOf(judged('ring', { serviceP50: 201 }), 'p50')).toBe('missed');
   });
 
   it("bound p99 by the larger of a quarter of the better Java Router's and 1.5 times HAProxy's", () => {

@@ -39,9 +39,13 @@ export interface PeerSummary {
   /** CPU per call through HAProxy's in the same round; null without it. */
   readonly ofHaproxy: number | null;
   readonly p50Micros: number;
+  readonly serviceP50Micros: number;
   readonly p99Micros: number;
   readonly p999Micros: number;
-  /** p50 less that of the direct connection in the same round; fixed rates only. */
+  /**
+   * p50 since the call was written, less that of the direct connection in the same round; fixed rates only. The wait for the loader's own
+   * tick, up to 1 ms, would hide differences of this size.
+   */
   readonly p50AboveDirectMicros: number | null;
   /** p99 through the most that is aimed at, both of the same round; fixed rates only. */
   readonly p99OfBound: number | null;
@@ -111,7 +115,7 @@ function summarisePeer(
   const cpu = peer === 'direct' ? [] : own.map(cpuMicros);
   const java = bestOfJava(all, cpuMicros);
   const haproxy = all.get('haproxy')?.map(cpuMicros) ?? [];
-  const direct = isOpen ? (all.get('direct') ?? []).map(p50) : [];
+  const direct = isOpen ? (all.get('direct') ?? []).map(serviceP50) : [];
   const bounds = isOpen && isOwn(peer) ? p99Bounds(all) : [];
   const ofJava = java.length === 0 ? [] : cpu.map((value, round) => (java[round] as number) / value);
   const ofHaproxy = haproxy.length === 0 ? [] : cpu.map((value, round) => value / (haproxy[round] as number));
@@ -125,9 +129,10 @@ function summarisePeer(
     ofJava: medianOrNull(ofJava),
     ofHaproxy: medianOrNull(ofHaproxy),
     p50Micros: medianOf(own, p50),
+    serviceP50Micros: medianOf(own, serviceP50),
     p99Micros: medianOf(own, p99),
     p999Micros: medianOf(own, (round) => round.driven.p999),
-    p50AboveDirectMicros: medianOrNull(direct.map((value, round) => p50(own[round] as Round) - value)),
+    p50AboveDirectMicros: medianOrNull(direct.map((value, round) => serviceP50(own[round] as Round) - value)),
     p99OfBound: medianOrNull(bounds.map((bound, round) => p99(own[round] as Round) / bound)),
     p99BoundMicros: medianOrNull(bounds),
     rssBytes: medianOf(own, (round) => round.rssBytes),
@@ -154,12 +159,13 @@ function findLimit(peer: Peer, rounds: readonly Round[], isOpen: boolean, toolCo
     const others = medianOf(rounds, (round) => round.othersBusy);
     return `disturbed: other processes used ${(others * 100).toFixed(0)} % of its core`;
   }
+  // A peer whose core is full is the limit of a closed loop, however busy the others are.
+  if (!isOpen && peer !== 'direct' && !isMost((round) => peerBusy(round) < SATURATED_BUSY)) return '';
   if (isMost((round) => round.driven.loaderWasTheLimit)) return 'the loader was the limit';
   const tools = (round: Round): number => (round.driven.loaderBusy + round.namenodeBusy) / toolCores;
   const busy = `load and NameNode were busy ${(medianOf(rounds, tools) * 100).toFixed(0)} %`;
   if (isOpen) return isMost((round) => tools(round) >= TOOLS_BUSY) ? `the tools were the limit: ${busy}` : '';
   if (peer === 'direct') return `no peer in between: ${busy}`;
-  if (!isMost((round) => peerBusy(round) < SATURATED_BUSY)) return '';
   return isMost((round) => tools(round) >= TOOLS_BUSY)
     ? `the tools were the limit: ${busy}`
     : `neither end was saturated: ${busy}`;
@@ -232,7 +238,7 @@ export function judge(scenario: Scenario, summary: ScenarioSummary): Verdict[] {
       row.limit === '' && summary.peers.every((other) => !peers.includes(other.peer) || other.limit === '');
     verdicts.push({
       ...common,
-      what: 'p50 above direct, µs',
+      what: 'p50 above direct, since the write, µs',
       target: `≤ ${most}`,
       value: row.p50AboveDirectMicros?.toFixed(0) ?? '-',
       result: compare(isValid('direct') ? row.p50AboveDirectMicros : null, most, most),
@@ -268,6 +274,10 @@ function peerBusy(round: Round): number {
 
 function p50(round: Round): number {
   return round.driven.p50;
+}
+
+function serviceP50(round: Round): number {
+  return round.driven.serviceP50;
 }
 
 function p99(round: Round): number {
