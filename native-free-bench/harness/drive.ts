@@ -11,6 +11,8 @@ import { ROUTER_SOURCES } from './proxies.ts';
 const SLACK_MS = 60_000;
 /** Calls without a reply that one connection may have in an open loop. */
 const OPEN_LOOP_IN_FLIGHT = 1024;
+/** And all connections together: below what the load tool takes. */
+const MOST_OPEN_LOOP_CALLS = 1 << 20;
 /** Paths that are read when a bench names none. */
 const PATH_COUNT = 1024;
 /** Another router stands where ours does; the load itself is always made by this tree. */
@@ -96,13 +98,17 @@ function flagsOf(options: Drive): string[] {
   return [
     ...['--fs', `hdfs://127.0.0.1:${options.port}`, '--user', 'bench', '--mix', 'getFileInfo=1'],
     ...['--connections', String(options.connections)],
-    ...['--in-flight', String(ratePerSecond > 0 ? OPEN_LOOP_IN_FLIGHT : options.inFlight)],
+    ...['--in-flight', String(ratePerSecond > 0 ? openLoopInFlight(options.connections) : options.inFlight)],
     ...(ratePerSecond > 0 ? ['--rate', String(ratePerSecond)] : ['--closed']),
     ...(calls === undefined ? ['--duration', milliseconds(options.seconds)] : ['--calls', String(calls)]),
     ...['--warmup', milliseconds(options.warmupSeconds)],
     ...(users > 1 ? ['--users', String(users)] : []),
     ...(watchedPid > 0 ? ['--pid', String(watchedPid)] : []),
   ];
+}
+
+function openLoopInFlight(connections: number): number {
+  return Math.min(OPEN_LOOP_IN_FLIGHT, Math.floor(MOST_OPEN_LOOP_CALLS / connections));
 }
 
 function milliseconds(seconds: number): string {

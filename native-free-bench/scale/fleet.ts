@@ -58,23 +58,18 @@ export interface Sizing {
   readonly bytesTogether: number;
 }
 
-/** Rounds in which the number of connections of a thread and the number of threads settle. */
-const SETTLING_ROUNDS = 4;
+/** Rounds in which the load of a thread and the number of threads settle. */
+const SETTLING_ROUNDS = 8;
 
 export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules): Sizing {
+  let threads = countThreads(model, fleet, rules, 0);
   let cpuMicrosPerCall = 0;
-  let acceptors = 1;
   for (let round = 0; round < SETTLING_ROUNDS; round++) {
-    cpuMicrosPerCall = cpuMicros(model, fleet, rules, acceptors);
-    acceptors = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.acceptor);
+    cpuMicrosPerCall = cpuMicros(model, fleet, rules, threads);
+    threads = countThreads(model, fleet, rules, cpuMicrosPerCall);
   }
-  const workers = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.worker);
-  const others = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.other);
-  const loaded = Math.ceil((acceptors + workers + others) / rules.coresPerRouter);
+  const { acceptors, workers, others, loaded, acceptorsPerRouter, workersPerRouter } = threads;
   const routers = loaded + rules.spareRouters;
-  // The calls have to be served when the spare ones are away.
-  const acceptorsPerRouter = Math.ceil(acceptors / loaded);
-  const workersPerRouter = Math.ceil(workers / loaded);
   const callsInFlight = (fleet.callsPerSecond * fleet.namenodeMs) / 1000;
   const bytesPerRouter = predictTerms(MEMORY_TERMS, model.memory, [
     1,
@@ -99,17 +94,46 @@ export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules): Siz
   };
 }
 
-function cpuMicros(model: CapacityModel, fleet: Fleet, rules: Rules, acceptors: number): number {
+interface Threads {
+  /** Cores of each kind, all routers together. */
+  readonly acceptors: number;
+  readonly workers: number;
+  readonly others: number;
+  /** Routers that serve when the spare ones are away. */
+  readonly loaded: number;
+  readonly acceptorsPerRouter: number;
+  readonly workersPerRouter: number;
+}
+
+function countThreads(model: CapacityModel, fleet: Fleet, rules: Rules, cpuMicrosPerCall: number): Threads {
+  const acceptors = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.acceptor);
+  const workers = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.worker);
+  const others = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.other);
+  const loaded = Math.max(1, Math.ceil((acceptors + workers + others) / rules.coresPerRouter));
+  return {
+    acceptors,
+    workers,
+    others,
+    loaded,
+    acceptorsPerRouter: Math.max(1, Math.ceil(acceptors / loaded)),
+    workersPerRouter: Math.max(1, Math.ceil(workers / loaded)),
+  };
+}
+
+function cpuMicros(model: CapacityModel, fleet: Fleet, rules: Rules, threads: Threads): number {
+  const pairs = fleet.nameservices * fleet.usersPerNameservice;
   return predictTerms(
     CPU_TERMS,
     model.cpu,
     cpuFeaturesOf({
-      connections: fleet.clients / acceptors,
+      connections: fleet.clients / Math.max(1, threads.acceptors),
       // A client that waits for its answer has one call in flight.
       inFlight: 1,
       together: rules.together,
       // With many nameservices and users hardly two calls of a turn go to the same connection.
-      namenodeShare: Math.min(1, (fleet.nameservices * fleet.usersPerNameservice) / rules.together),
+      namenodeShare: Math.min(1, pairs / rules.together),
+      // Every router has all users; each of them stays with one of its workers.
+      groups: pairs / threads.workersPerRouter,
       mounts: fleet.mounts,
       replyBytes: fleet.replyBytes,
     }),

@@ -24,7 +24,7 @@ import {
 import { modelOf, type PointResult, summarisePoint } from './result.ts';
 import { shareTicks } from './router-watch.ts';
 
-const CPU = { call: 4, client: 3, namenode: 2, wake: 10, cold: 0.5, table: 0.1, reply: 0.25, large: 0.75 };
+const CPU = { call: 4, client: 3, namenode: 2, wake: 10, cold: 0.5, spread: 6, table: 0.1, reply: 0.25, large: 0.75 };
 const MEMORY = { base: 90e6, connection: 9_000, inFlight: 600, mount: 400, thread: 20e6 };
 const SHARES = { acceptor: 0.5, worker: 0.4, other: 0.1 };
 

@@ -3,6 +3,7 @@
  * others.
  *
  *   CPU µs per call = call + client / M + namenode · min(1, G / N) + wake / N + cold · log10(max(1, C / 64))
+ *                     + spread · log10(max(1, G / 64))
  *                     + table · log10(mounts) + reply · KB + large · max(0, KB - 16)
  *     C connections, M calls in flight of each, N = C · M together, G pairs of user and nameservice that they belong to
  *   resident bytes  = base + connection · C + inFlight · calls + mount · mounts + thread · threads
@@ -14,7 +15,7 @@ import { median } from '../harness/table.ts';
 import { fitRelative, type Observation, predict } from './least-squares.ts';
 import { type MemoryPoint, memoryCalls, type Point } from './points.ts';
 
-export const CPU_TERMS = ['call', 'client', 'namenode', 'wake', 'cold', 'table', 'reply', 'large'] as const;
+export const CPU_TERMS = ['call', 'client', 'namenode', 'wake', 'cold', 'spread', 'table', 'reply', 'large'] as const;
 export const MEMORY_TERMS = ['base', 'connection', 'inFlight', 'mount', 'thread'] as const;
 
 export type Coefficients<Term extends string> = Readonly<Record<Term, number>>;
@@ -46,6 +47,7 @@ export function cpuFeatures(point: Point): number[] {
     inFlight: point.inFlight,
     together: calls,
     namenodeShare: countGroups(point) / calls,
+    groups: countGroups(point),
     mounts: point.mounts,
     replyBytes: point.replyBytes,
   });
@@ -58,6 +60,8 @@ export interface CpuLoad {
   readonly together: number;
   /** Share of a write to a NameNode, and of a read, that a call has for itself. */
   readonly namenodeShare: number;
+  /** Pairs of user and nameservice with connections of their own. */
+  readonly groups: number;
   readonly mounts: number;
   readonly replyBytes: number;
 }
@@ -70,6 +74,7 @@ export function cpuFeaturesOf(load: CpuLoad): number[] {
     load.namenodeShare,
     1 / load.together,
     Math.log10(Math.max(1, load.connections / WARM_CONNECTIONS)),
+    Math.log10(Math.max(1, load.groups / WARM_CONNECTIONS)),
     Math.log10(load.mounts),
     load.replyBytes / KB,
     Math.max(0, load.replyBytes - SLAB_BYTES) / KB,

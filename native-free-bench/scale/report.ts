@@ -119,6 +119,7 @@ const CPU_MEANINGS: Readonly<Record<(typeof CPU_TERMS)[number], string>> = {
   namenode: 'NameNode write and read, times pairs of user and nameservice per call in flight (at most 1)',
   wake: 'wake-up, divided by all calls in flight',
   cold: 'each tenfold of connections above 64',
+  spread: 'each tenfold of pairs of user and nameservice above 64',
   table: 'each tenfold of mount points',
   reply: 'each KB (1,000 bytes) of the reply',
   large: 'each KB of the reply beyond 16, more',

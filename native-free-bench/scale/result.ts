@@ -74,7 +74,7 @@ export interface CapacityModel {
   readonly memory: MemoryCoefficients;
   readonly memoryFitError: ModelError;
   readonly memoryHeldOutError: ModelError;
-  /** Calls a second that one connection to a NameNode has carried; the router's core was the limit, so it may be more. */
+  /** Calls a second that one connection to a NameNode has carried; router or load were the limit, so it may be more. */
   readonly callsPerNamenodeConnection: number;
   /** At the base point. */
   readonly shares: ThreadShares;

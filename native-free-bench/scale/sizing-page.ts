@@ -50,7 +50,7 @@ export function renderSizingPage(result: ScaleResult): string {
   return `${SIZING_HEAD}
 ## A first estimate
 
-For ${count(fleet.clients)} clients with one call in flight each, ${fleet.nameservices} nameservices with ${fleet.usersPerNameservice} users each at a time,
+For ${count(fleet.clients)} clients with at most one call in flight each, ${fleet.nameservices} nameservices with ${fleet.usersPerNameservice} users each at a time,
 ${count(fleet.mounts)} mount points, replies of ${count(fleet.replyBytes)} bytes and NameNodes that take ${fleet.namenodeMs} ms:
 
 ${printSizing(model, FLEETS, markdownTable)}
@@ -62,8 +62,8 @@ ${RULES.coresPerRouter} cores; one router more than the load needs may fail. Set
 ## The formulas
 
     CPU µs per call = call + client / M + namenode · min(1, G / N) + wake / N
-                      + cold · log10(max(1, C / 64)) + table · log10(mount points)
-                      + reply · KB + large · max(0, KB - 16)
+                      + cold · log10(max(1, C / 64)) + spread · log10(max(1, G / 64))
+                      + table · log10(mount points) + reply · KB + large · max(0, KB - 16)
 
 C is the number of client connections of an acceptor, M the calls in flight of one connection, N the calls that are there at once, G the
 pairs of user and nameservice that they belong to, KB the size of a reply in 1,000 bytes. What comes together is read and written together, so
@@ -76,8 +76,8 @@ a call has only a share of each read and write: 1/M on the clients' side, G/N on
     calls in flight = calls per second · seconds that a NameNode takes
     NameNode connections = peak calls per second / calls per connection
 
-One connection to a NameNode carried ${count(model.callsPerNamenodeConnection)} calls a second when measured, and the router's core was the limit, not the
-connection. So the calls rarely set the number of connections. Users do: each has connections of its own, because a connection carries one
+One connection to a NameNode carried ${count(model.callsPerNamenodeConnection)} calls a second when measured, and was not the limit
+even then. So the calls rarely set the number of connections. Users do: each has connections of its own, because a connection carries one
 user. \`dfs.federation.router.connection.pool-size\` is the most that a user gets from each worker to one NameNode; a further one is opened when
 all have ${CALLS_PER_GROWN_CONNECTION} calls in flight, and 1 is enough unless the NameNode reads several connections faster than one
 (\`ipc.server.read.threadpool.size\` above 1 at the NameNode).

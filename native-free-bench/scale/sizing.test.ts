@@ -13,7 +13,7 @@ import { printSizing, renderSizingPage } from './sizing-page.ts';
 const NO_ERROR = { points: 3, median: 0.05, largest: 0.1 };
 /** Each call costs 10 µs, whatever else. */
 const MODEL: CapacityModel = {
-  cpu: { call: 10, client: 0, namenode: 0, wake: 0, cold: 0, table: 0, reply: 0, large: 0 },
+  cpu: { call: 10, client: 0, namenode: 0, wake: 0, cold: 0, spread: 0, table: 0, reply: 0, large: 0 },
   cpuFitError: NO_ERROR,
   cpuHeldOutError: NO_ERROR,
   memory: { base: 100e6, connection: 10_000, inFlight: 1_000, mount: 100, thread: 20e6 },
@@ -72,6 +72,14 @@ describe('sizeFleet', () => {
     const sizing = sizeFleet(model, FLEET, RULES_OF_TEST);
     const perAcceptor = FLEET.clients / sizing.acceptorCores;
     expect(sizing.cpuMicrosPerCall).toBeCloseTo(10 + 5 * Math.log10(perAcceptor / 64), 0);
+  });
+
+  it('divides pairs of user and nameservice among the workers of a router', () => {
+    const model = { ...MODEL, cpu: { ...MODEL.cpu, spread: 5 } };
+    const fleet = { ...FLEET, usersPerNameservice: 1_000 };
+    const sizing = sizeFleet(model, fleet, RULES_OF_TEST);
+    const pairs = (fleet.nameservices * fleet.usersPerNameservice) / sizing.workersPerRouter;
+    expect(sizing.cpuMicrosPerCall).toBeCloseTo(10 + 5 * Math.log10(pairs / 64), 6);
   });
 
   it('has at least a router and a spare one, a core of each kind and a connection', () => {
