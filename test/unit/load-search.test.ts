@@ -30,6 +30,7 @@ describe('judging a step', () => {
       'errors 100.0 % > 0.010 %, achieved 50.0 % < 98.0 %, p99 20.0 ms > 10.0 ms',
     ],
     ['loader', measureOf({ loaderReason: 'GC', achievedShare: 0.5 }), 'loader', 'the loader was the limit: GC'],
+    ['held in spite of the loader', measureOf({ loaderReason: 'GC' }), 'held', ''],
   ])('by %s', (_what, measure, verdict, why) => {
     expect(judgeStep(measure, OBJECTIVE)).toMatchObject({ verdict, why });
   });
@@ -53,7 +54,7 @@ interface Model {
   readonly idleP99Ms: number;
   /** Factor on the p99 of the n-th measurement. */
   readonly noise?: (n: number) => number;
-  /** From this rate on the loader is the limit. */
+  /** From this rate on the loader is the limit, and its own delays make the p99. */
   readonly loaderPerSecond?: number;
   /** Measurements that miss whatever the rate: a stall of the machine. */
   readonly stalls?: readonly number[];
@@ -64,7 +65,7 @@ function measureModel(model: Model, rate: number, n: number): StepMeasure {
   const busy = rate / capacityPerSecond;
   const p99Ms = busy < 1 ? Math.min(5000, idleP99Ms / (1 - busy)) : 5000 + 5000 * (1 - 1 / busy);
   return measureOf({
-    p99Micros: (stalls.includes(n) ? p99Ms + 500 : p99Ms) * 1000 * noise(n),
+    p99Micros: (stalls.includes(n) || rate >= loaderPerSecond ? p99Ms + 500 : p99Ms) * 1000 * noise(n),
     achievedShare: Math.min(1, 1 / busy),
     loaderReason: rate >= loaderPerSecond ? 'a thread was busy' : '',
   });
