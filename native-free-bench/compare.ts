@@ -3,20 +3,23 @@
  *
  *   npm run bench:compare -- [NAME…] [--fresh DIR] [--baselines DIR] [--markdown FILE]
  *
- * NAME: path, micro, against, ablation, scale, memory; all that are there when none is given. --fresh: directory with results as the benches
- * write them with --json, each called NAME.json; without it the baselines are shown beside their peers. It reports and does not judge.
+ * NAME: path, micro, against, against-rig, ablation, scale, memory; all that are there when none is given. --fresh: directory with results as the
+ * benches write them with --json, each called NAME.json; without it the baselines are shown beside their peers. It reports and does not judge.
  */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { describeConditions, describeDifferences, printBaseline, printComparison } from './compare/comparison.ts';
+import { describeLeftOut, printBaseline, printComparison } from './compare/comparison.ts';
+import { describeConditions, describeDifferences } from './compare/conditions.ts';
 import { BENCH_NAMES, type BenchFigures, type BenchName, readFigures } from './compare/figures.ts';
 import { refuse } from './harness/arguments.ts';
 import { markdownTable, printTable } from './harness/table.ts';
 import type { PrintTable } from './scale/report.ts';
 
+/** Made by an option of another bench, and not missed when it is on neither side. */
+const OPTIONAL: readonly BenchName[] = ['against-rig'];
 const BASELINES: string = fileURLToPath(new URL('./baselines', import.meta.url));
 
 const { values, positionals } = readCommandLine();
@@ -27,7 +30,7 @@ if (fresh !== undefined && !existsSync(fresh)) {
     `--fresh ${fresh}: there is no such directory; make it, and let the benches write into it: ${howToMake('path', fresh)}`,
   );
 }
-const names = chooseNames();
+const { names, missing } = chooseNames();
 const pairs = names.map((name) => ({
   name,
   baseline: readResult(baselines, name),
@@ -41,40 +44,50 @@ if (values.markdown !== undefined)
   );
 
 function render(table: PrintTable, heading: (name: string) => string): string {
-  return pairs
-    .flatMap(({ name, baseline, fresh }) => {
-      const shown = fresh === undefined ? printBaseline(baseline, table) : printComparison(baseline, fresh, table);
-      const notes = [`baseline: ${describeConditions(baseline.conditions)}`];
-      if (fresh !== undefined) notes.push(...describeDifferences(baseline.conditions, fresh.conditions));
-      return [heading(name), '', ...notes.map((note) => `* ${note}`), '', shown, ''];
-    })
-    .join('\n')
-    .concat('\n');
+  const sections = pairs.flatMap(({ name, baseline, fresh }) => {
+    const shown = fresh === undefined ? printBaseline(baseline, table) : printComparison(baseline, fresh, table);
+    const notes = [`baseline: ${describeConditions(baseline.conditions)}`, ...describeLeftOut('baseline', baseline)];
+    if (fresh !== undefined) {
+      notes.push(...describeLeftOut('fresh', fresh), ...describeDifferences(baseline.conditions, fresh.conditions));
+    }
+    return [heading(name), '', ...notes.map((note) => `* ${note}`), '', shown, ''];
+  });
+  if (missing.length > 0) sections.push(heading('missing'), '', ...missing.map((line) => `* ${line}`), '');
+  return sections.join('\n').concat('\n');
 }
 
-/** Those that were asked for, or all that are there on both sides. */
-function chooseNames(): BenchName[] {
+/** Those that were asked for, or all that are there on both sides and what is missing of the others. */
+function chooseNames(): { names: BenchName[]; missing: string[] } {
   const named = positionals.map(
     (text) =>
       BENCH_NAMES.find((name) => name === text) ??
       refuse(`${text}: no bench is called so; there are ${BENCH_NAMES.join(', ')}`),
   );
-  const missing = (directory: string, name: BenchName): boolean => !existsSync(fileOf(directory, name));
-  for (const name of named) {
-    for (const directory of fresh === undefined ? [baselines] : [baselines, fresh]) {
-      if (missing(directory, name)) refuse(`${fileOf(directory, name)} is not there: ${howToMake(name, directory)}`);
+  const sides = fresh === undefined ? [baselines] : [baselines, fresh];
+  const lacking = (name: BenchName): string[] => sides.filter((side) => !existsSync(fileOf(side, name)));
+  if (named.length > 0) {
+    for (const name of named) {
+      for (const side of lacking(name)) refuse(describeMissing(name, side));
     }
+    return { names: [...new Set(named)], missing: [] };
   }
-  if (named.length > 0) return [...new Set(named)];
-  const known = BENCH_NAMES.filter((name) => !missing(fresh ?? baselines, name));
-  const first = known[0] ?? refuse(`${fresh ?? baselines} holds no result: ${howToMake('path', fresh ?? baselines)}`);
-  const both = known.filter((name) => !missing(baselines, name));
-  if (both.length === 0) refuse(`${fileOf(baselines, first)} is not there: ${howToMake(first, baselines)}`);
-  for (const name of known) {
-    if (!both.includes(name))
-      process.stderr.write(`${name}: left out, for it has no baseline: ${howToMake(name, baselines)}\n`);
+  const names = BENCH_NAMES.filter((name) => lacking(name).length === 0);
+  if (names.length === 0) refuseNothing(sides);
+  const wanted = BENCH_NAMES.filter((name) => !OPTIONAL.includes(name) || lacking(name).length < sides.length);
+  return { names, missing: wanted.flatMap((name) => lacking(name).map((side) => describeMissing(name, side))) };
+}
+
+/** No bench is there on all sides. */
+function refuseNothing(sides: readonly string[]): never {
+  for (const side of sides.toReversed()) {
+    const isEmpty = BENCH_NAMES.every((name) => !existsSync(fileOf(side, name)));
+    if (isEmpty) refuse(`${side} holds no result: ${howToMake('path', side)}`);
   }
-  return both;
+  refuse(`${sides.join(' and ')} have no result in common; make one in the first: ${howToMake('path', baselines)}`);
+}
+
+function describeMissing(name: BenchName, directory: string): string {
+  return `${fileOf(directory, name)} is not there: ${howToMake(name, directory)}`;
 }
 
 function readResult(directory: string, name: BenchName): BenchFigures {
@@ -101,7 +114,10 @@ function fileOf(directory: string, name: BenchName): string {
 }
 
 function howToMake(name: BenchName, directory: string): string {
-  return `npm run ${name === 'path' ? 'bench' : `bench:${name}`} -- --json ${fileOf(directory, name)}`;
+  const file = fileOf(directory, name);
+  if (name === 'path') return `npm run bench -- --json ${file}`;
+  if (name === 'against-rig') return `npm run bench:against -- --backend rig --json ${file}`;
+  return `npm run bench:${name} -- --json ${file}`;
 }
 
 function readCommandLine(): {

@@ -1,8 +1,7 @@
-/** Sums and tables of the ablation bench and of the micro bench. */
+/** Sums and tables of the ablation bench. */
 
 import { describe, expect, it } from 'vitest';
 import type { Driven } from '../harness/drive.ts';
-import { compare, printReport } from '../micro/report.ts';
 import { gainTable, type LoadPoint, printLoad, summariseLoad } from './report.ts';
 import { VARIANTS, type Variant } from './variants.ts';
 
@@ -65,19 +64,5 @@ describe('ablation report', () => {
 
   it('names the first error', () => {
     expect(printLoad(closed)).toContain('flush: first error: broken');
-  });
-});
-
-describe('micro report', () => {
-  it('puts each operation beside its alternative', () => {
-    const result = (name: string, medianNs: number) => ({ name, medianNs, p99Ns: 2 * medianNs, operations: 10 });
-    const run = (): number => 1;
-    const subjects = [
-      { name: 'fast', run, alternative: { name: 'slow', run } },
-      { name: 'alone', run },
-    ];
-    const comparisons = compare(subjects, [result('fast', 20), result('slow', 50), result('alone', 7)]);
-    expect(comparisons.map(({ factor }) => factor)).toEqual([2.5, null]);
-    expect(printReport(comparisons)).toMatch(/fast +20\.0 +40\.0 +slow +50\.0 +2\.50\n/);
   });
 });

@@ -3,9 +3,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Child } from '../harness/children.ts';
-import type { StubStats } from '../harness/stub-namenode.ts';
+import { startStub } from '../harness/running-stub.ts';
 import { askRig, rigCommand, rigEnv } from './java-router.ts';
 
 export const BACKENDS = ['stub', 'rig'] as const;
@@ -20,8 +19,6 @@ export interface Backend {
   takeConnections(): Promise<number | undefined>;
 }
 
-const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
-const READY_MS = 30_000;
 const RIG_READY_MS = 180_000;
 const COMMAND_MS = 60_000;
 const LOOK_MS = 100;
@@ -34,24 +31,16 @@ export function startBackend(
   directory: string,
   env: NodeJS.ProcessEnv,
 ): Promise<Backend> {
-  return name === 'stub' ? startStub(cores, env) : startRig(directory, env);
+  return name === 'stub' ? startStubBackend(cores, env) : startRig(directory, env);
 }
 
-async function startStub(cores: string, env: NodeJS.ProcessEnv): Promise<Backend> {
-  const child = new Child({
-    name: 'stub NameNode',
-    command: process.execPath,
-    args: [STUB],
-    cores,
-    env,
-    channel: true,
-  });
-  const ready = await child.waitFor((line) => line['ready'] === true, READY_MS);
+async function startStubBackend(cores: string, env: NodeJS.ProcessEnv): Promise<Backend> {
+  const stub = await startStub(cores, env);
   return {
-    port: (ready['ports'] as [number])[0],
-    child,
+    port: stub.port,
+    child: stub.child,
     paths: [],
-    takeConnections: async () => ((await child.ask('stats')) as StubStats).connections,
+    takeConnections: async () => (await stub.takeStats()).connections,
   };
 }
 

@@ -8,10 +8,10 @@
  * Progress goes to stderr, tables to stdout. Exit 1 when calls failed, 2 when it was called wrongly. The README.md beside says what each number means.
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { killAll, stopAll } from '../harness/children.ts';
+import { writeFileSync } from 'node:fs';
+import { stopAll } from '../harness/children.ts';
+import { readMachine } from '../harness/machine.ts';
+import { makeRunDirectory } from '../harness/run-directory.ts';
 import { readPlan } from './plan.ts';
 import {
   printConditions,
@@ -19,38 +19,26 @@ import {
   printStarts,
   printVerdicts,
   type Report,
-  toJson,
+  reportJson,
   toMarkdown,
 } from './report.ts';
 import { runComparison } from './run.ts';
 
 const plan = readPlan();
-const directory = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
-// What the parts of a run leave for a while is removed with the rest, however the run ends.
-process.env['TMPDIR'] = directory;
-process.on('exit', () => {
-  // First: a child that still runs would make its directory anew.
-  killAll();
-  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
-});
-const machine = {
-  processor: cpus()[0]?.model ?? 'unknown processor',
-  cores: cpus().length,
-  kernel: release(),
-  node: process.version,
-};
+const directory = makeRunDirectory('against');
+const machine = readMachine();
 try {
   process.stdout.write(`${printConditions(machine, plan)}\n\n`);
   const measured = await runComparison({
     plan,
-    directory,
-    env: { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') },
+    directory: directory.path,
+    env: directory.env,
     progress: (line) => process.stderr.write(`[${(performance.now() / 1000).toFixed(0).padStart(5)} s] ${line}\n`),
     onScenario: (summary) => process.stdout.write(`${printScenario(summary)}\n`),
   });
   const report: Report = { machine, plan, ...measured };
   process.stdout.write(`${printStarts(report.starts)}\n${printVerdicts(report.verdicts)}`);
-  if (plan.json !== undefined) writeFileSync(plan.json, toJson(report));
+  if (plan.json !== undefined) writeFileSync(plan.json, reportJson(report));
   if (plan.markdown !== undefined) writeFileSync(plan.markdown, toMarkdown(report));
   const failed = report.scenarios.some((scenario) => scenario.peers.some((peer) => peer.errors > 0));
   process.exitCode = failed ? 1 : 0;

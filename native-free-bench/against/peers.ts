@@ -2,7 +2,6 @@
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Child } from '../harness/children.ts';
 import { ROUTER_SOURCES, startProxy } from '../harness/proxies.ts';
 import { awaitFirstCall } from './first-call.ts';
@@ -35,8 +34,6 @@ export interface PeerOptions {
 
 const JAVA_READY_MS = 120_000;
 const FIRST_CALL_MS = 60_000;
-/** After a peer was resumed: its overdue timers run, its NameNode connections are looked after. */
-const SETTLE_MS = 500;
 
 /** Starts a peer and waits for its first answered call; the times begin with its process. */
 export async function startPeer(peer: Peer, options: PeerOptions): Promise<{ running: RunningPeer; start: Start }> {
@@ -68,13 +65,6 @@ function prepareLaunch(peer: Peer, options: PeerOptions): () => Promise<RunningP
     });
     return { peer, port: proxy.port, child: proxy.child };
   };
-}
-
-/** Only `peer` runs from now on. */
-export async function letRunAlone(peer: RunningPeer, all: readonly RunningPeer[]): Promise<void> {
-  for (const other of all) if (other !== peer) other.child?.pause();
-  peer.child?.resume();
-  await sleep(SETTLE_MS);
 }
 
 /** Moves all threads of a process to `cores`; those that it starts later inherit them. */

@@ -2,13 +2,14 @@
 
 import { spawnSync } from 'node:child_process';
 import { type Arguments, readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
-import { readAllowedCores, readAvailableMemoryBytes, readDescriptorLimit } from '../harness/process-meter.ts';
+import { type CoreSplit, checkDescriptors, splitCores } from '../harness/machine.ts';
+import { readAvailableMemoryBytes } from '../harness/process-meter.ts';
 import { haproxyVersion } from '../harness/proxies.ts';
 import { BACKENDS, type BackendName } from './backend.ts';
 import { JAVA_HEAP_GIB } from './java-router.ts';
 import { isJava, PEERS, type Peer, SCENARIOS, type Scenario } from './scenarios.ts';
 
-export interface Plan {
+export interface Plan extends CoreSplit {
   readonly scenarios: readonly Scenario[];
   readonly peers: readonly Peer[];
   readonly rounds: number;
@@ -21,14 +22,9 @@ export interface Plan {
   readonly backend: BackendName;
   readonly json: string | undefined;
   readonly markdown: string | undefined;
-  readonly peerCores: string;
-  readonly toolCores: string;
-  readonly toolCoreCount: number;
   readonly versions: { readonly haproxy: string | null; readonly java: string | null };
 }
 
-/** Sockets of 1,000 clients and as many server connections, in one process. */
-const MIN_DESCRIPTORS = 4_096;
 const GIB = 1 << 30;
 /** Memory of a Java Router besides its heap. */
 const JAVA_OTHER_GIB = 0.5;
@@ -54,13 +50,8 @@ export function readPlan(): Plan {
   const peers = readNames(values, 'peers', PEERS);
   const ceiling = readNumber(values, 'ceiling', 0, 10_000_000, 0);
   const backend = readBackend(values);
-  const cores = readAllowedCores();
-  if (cores.length < 2) refuse('two processor cores are needed: one for the peer alone, another for load and NameNode');
-  if (readDescriptorLimit() < MIN_DESCRIPTORS) {
-    refuse(
-      `the limit of open files is ${readDescriptorLimit()}, at least ${MIN_DESCRIPTORS} are needed: raise it (ulimit -n)`,
-    );
-  }
+  const cores = splitCores();
+  checkDescriptors();
   checkMemory(peers, backend);
   return {
     scenarios: readScenarios(values, peers.some(isJava) || ceiling > 0),
@@ -73,10 +64,7 @@ export function readPlan(): Plan {
     backend,
     json: values['json'] as string | undefined,
     markdown: values['markdown'] as string | undefined,
-    // The kernel likes to serve interrupts on the first core: the load gets it.
-    peerCores: String(cores.at(-1)),
-    toolCores: cores.slice(0, -1).join(','),
-    toolCoreCount: cores.length - 1,
+    ...cores,
     versions: readVersions(peers, backend),
   };
 }

@@ -1,19 +1,13 @@
 /** How a comparison is printed: text for a terminal, Markdown for the records, JSON with every round. */
 
-import { SATURATED_SHARE } from '../../src/load/result.ts';
-import { markdownTable, median, printTable } from '../harness/table.ts';
+import { findShortfall } from '../harness/limits.ts';
+import { describeMachine, type Machine, toJson } from '../harness/machine.ts';
+import { grouped, markdownTable, median, percent, printTable, rangeOf } from '../harness/table.ts';
 import { javaSettings } from './java-router.ts';
 import type { Start } from './peers.ts';
 import type { Plan } from './plan.ts';
 import { isJava, type Peer } from './scenarios.ts';
 import type { PeerSummary, ScenarioSummary, Verdict } from './summary.ts';
-
-export interface Machine {
-  readonly processor: string;
-  readonly cores: number;
-  readonly kernel: string;
-  readonly node: string;
-}
 
 export interface Report {
   readonly machine: Machine;
@@ -34,8 +28,9 @@ const HEADINGS = [
   '(range)',
   'calls/s',
   'p50 µs',
-  'since write',
+  'p50 since write',
   'p99 µs',
+  'p99 since write',
   'p99.9 µs',
   'RSS MB',
   'switches/call',
@@ -50,7 +45,7 @@ const HEADINGS = [
 const START_HEADINGS = ['peer', 'ready ms', 'first call ms'] as const;
 const VERDICT_HEADINGS = ['scenario', 'peer', 'figure', 'target', 'measured', 'result'] as const;
 const LEGEND =
-  '( ): not the peer was the limit, so this says nothing about it; CPU per call stands. ' +
+  '( ): the peer was not the limit, or not alone, so this says nothing about it; CPU per call stands. ' +
   '× Java: calls per CPU-second as a multiple of the better Java Router of the same round; / HAProxy: CPU per call through its.';
 
 type Table = (headings: readonly string[], rows: readonly (readonly string[])[]) => string;
@@ -59,7 +54,7 @@ export function printConditions(machine: Machine, plan: Plan): string {
   const { versions } = plan;
   const peers = [versions.haproxy, versions.java === null ? null : `Hadoop 3.4.1 on ${versions.java}`];
   return (
-    `${[machine.processor, `Linux ${machine.kernel}`, `Node ${machine.node}`, ...peers].filter((part) => part !== null).join(', ')}; ` +
+    `${[describeMachine(machine), ...peers].filter((part) => part !== null).join(', ')}; ` +
     `peer on core ${plan.peerCores}, load and NameNode (${plan.backend}) on core ${plan.toolCores}; ` +
     `median of ${plan.rounds} interleaved rounds of ${plan.seconds} s` +
     `${plan.peers.some(isJava) ? `; Java Routers warmed up for ${plan.javaWarmupSeconds} s each` : ''}`
@@ -94,7 +89,7 @@ export function toMarkdown(report: Report): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-export function toJson(report: Report): string {
+export function reportJson(report: Report): string {
   const { machine, plan, ceiling, scenarios, verdicts } = report;
   const starts = [...report.starts].map(([peer, own]) => ({
     peer,
@@ -118,7 +113,7 @@ export function toJson(report: Report): string {
     scenarios,
     verdicts,
   };
-  return `${JSON.stringify(whole, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(5)) : value), 2)}\n`;
+  return toJson(whole);
 }
 
 function titleOf(summary: ScenarioSummary): string {
@@ -140,6 +135,7 @@ function rowOf(row: PeerSummary): string[] {
     mark(row.p50Micros.toFixed(0)),
     mark(row.serviceP50Micros.toFixed(0)),
     mark(row.p99Micros.toFixed(0)),
+    mark(row.serviceP99Micros.toFixed(0)),
     mark(row.p999Micros.toFixed(0)),
     isDirect ? '-' : (row.rssBytes / 1e6).toFixed(0),
     row.contextSwitchesPerCall === 0 ? '-' : row.contextSwitchesPerCall.toFixed(3),
@@ -157,9 +153,8 @@ function notesOf(summary: ScenarioSummary): string[] {
   const notes: string[] = [];
   for (const row of summary.peers) {
     if (row.limit !== '') notes.push(`  ${row.peer}: ${row.limit}`);
-    if (row.achievedShare !== null && row.achievedShare < SATURATED_SHARE) {
-      notes.push(`  ${row.peer}: saturated, ${(row.achievedShare * 100).toFixed(1)} % of the asked rate`);
-    }
+    const shortfall = findShortfall(row.rounds, summary.ratePerSecond);
+    if (shortfall !== '') notes.push(`  ${row.peer}: ${shortfall}`);
     if (row.errors > 0) notes.push(`  ${row.peer}: first error: ${row.firstError}`);
   }
   return notes;
@@ -177,18 +172,6 @@ function verdictRow(verdict: Verdict): string[] {
   return [verdict.scenario, verdict.peer, verdict.what, verdict.target, verdict.value, verdict.result];
 }
 
-function rangeOf(values: readonly number[]): string {
-  return values.length > 1 ? `${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}` : '';
-}
-
 function indent(text: string): string[] {
   return text.split('\n').map((line) => `  ${line}`);
-}
-
-function grouped(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(0)} %`;
 }

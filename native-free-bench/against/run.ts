@@ -3,10 +3,12 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '../harness/children.ts';
-import { type Driven, drive } from '../harness/drive.ts';
-import { readCoreBusySeconds, readCpuSeconds, readRssBytes } from '../harness/process-meter.ts';
+import type { Driven } from '../harness/drive.ts';
+import { cpuMicros, driveMetered, type Metered } from '../harness/limits.ts';
+import { readRssBytes } from '../harness/process-meter.ts';
+import { letRunAlone } from '../harness/run-alone.ts';
 import { type Backend, startBackend } from './backend.ts';
-import { letRunAlone, pinProcess, type RunningPeer, type Start, startPeer } from './peers.ts';
+import { pinProcess, type RunningPeer, type Start, startPeer } from './peers.ts';
 import type { Plan } from './plan.ts';
 import type { Report } from './report.ts';
 import { CEILING_SCENARIO, isJava, type Peer, SCENARIOS, type Scenario } from './scenarios.ts';
@@ -132,7 +134,7 @@ class Run {
     for (let burst = 0; performance.now() < endMs; burst++) {
       const scenario = loads[burst % loads.length] as Scenario;
       const seconds = Math.max(1, Math.min(BURST_SECONDS, Math.round((endMs - performance.now()) / 1000)));
-      const driven = await this.#drive(running, scenario, 0, seconds, 0);
+      const { driven } = await this.#drive(running, scenario, 0, seconds, 0);
       progress(`warm-up of ${running.peer}: ${scenario.name} ${describe(driven)}`);
       await sleep(BURST_PAUSE_MS);
     }
@@ -163,26 +165,13 @@ class Run {
     const { plan } = this.#context;
     const warmupSeconds = isFirst ? WARMUP_SECONDS * 2 : WARMUP_SECONDS;
     await this.#backend.takeConnections();
-    const atStart = this.#readClocks(running);
-    const driven = await this.#drive(running, scenario, rate, plan.seconds, warmupSeconds);
-    const atEnd = this.#readClocks(running);
+    const metered = await this.#drive(running, scenario, rate, plan.seconds, warmupSeconds);
+    const { driven } = metered;
     if (driven.calls === 0) throw new Error(`${running.peer}: no call was answered: ${driven.firstError}`);
     return {
-      driven,
-      namenodeBusy: (atEnd.namenode - atStart.namenode) / (driven.seconds + warmupSeconds),
-      othersBusy: (atEnd.others - atStart.others) / (atEnd.wall - atStart.wall),
+      ...metered,
       namenodeConnections: (await this.#backend.takeConnections()) ?? null,
       rssBytes: running.child === undefined ? 0 : readRssBytes(running.child.pid),
-    };
-  }
-
-  /** Seconds: CPU of the NameNode, of all but the peer on the peer's core, and time. */
-  #readClocks(running: RunningPeer): { namenode: number; others: number; wall: number } {
-    const peer = running.child === undefined ? 0 : readCpuSeconds(running.child.pid);
-    return {
-      namenode: readCpuSeconds(this.#backend.child.pid),
-      others: readCoreBusySeconds(Number(this.#context.plan.peerCores)) - peer,
-      wall: performance.now() / 1000,
     };
   }
 
@@ -192,8 +181,8 @@ class Run {
     ratePerSecond: number,
     seconds: number,
     warmupSeconds: number,
-  ): Promise<Driven> {
-    return drive({
+  ): Promise<Metered> {
+    const load = {
       port: running.port,
       connections: scenario.connections,
       inFlight: scenario.inFlight,
@@ -205,16 +194,13 @@ class Run {
       watchedPid: running.child?.pid ?? 0,
       cores: this.#context.plan.toolCores,
       env: this.#context.env,
-    });
+    };
+    return driveMetered(load, this.#backend.child.pid, this.#context.plan.peerCores);
   }
 }
 
-function cpuMicros(driven: Driven): number {
-  return driven.calls === 0 ? 0 : (driven.cpuSeconds * 1e6) / driven.calls;
-}
-
 function describe(driven: Driven): string {
-  const cpu = driven.cpuSeconds === 0 ? '' : `, ${cpuMicros(driven).toFixed(2)} µs of CPU per call`;
+  const cpu = driven.cpuSeconds === 0 || driven.calls === 0 ? '' : `, ${cpuMicros(driven).toFixed(2)} µs of CPU per call`;
   const errors = driven.errors === 0 ? '' : `, ${driven.errors} errors: ${driven.firstError}`;
   return `${driven.callsPerSecond.toFixed(0)} calls/s, p50 ${driven.p50.toFixed(0)} µs, p99 ${driven.p99.toFixed(0)} µs${cpu}${errors}`;
 }

@@ -1,7 +1,7 @@
 /** From the rounds of a scenario to its figures: medians, ratios within each round, and whether a row says something about its peer. */
 
-import type { Driven } from '../harness/drive.ts';
-import { median } from '../harness/table.ts';
+import { achievedShare, cpuMicros, findLimit, type Metered, peerBusy } from '../harness/limits.ts';
+import { median, printBeside } from '../harness/table.ts';
 import {
   isJava,
   isOwn,
@@ -15,12 +15,7 @@ import {
 } from './scenarios.ts';
 
 /** One peer in one round. */
-export interface Round {
-  readonly driven: Driven;
-  /** CPU seconds of the NameNode per second. */
-  readonly namenodeBusy: number;
-  /** Share of the peer's core that other processes, and other virtual machines, used meanwhile. */
-  readonly othersBusy: number;
+export interface Round extends Metered {
   /** Connections that carried calls to the NameNode; null where it is not known. */
   readonly namenodeConnections: number | null;
   /** Resident memory of the peer after the load; 0 for the direct connection. */
@@ -41,6 +36,7 @@ export interface PeerSummary {
   readonly p50Micros: number;
   readonly serviceP50Micros: number;
   readonly p99Micros: number;
+  readonly serviceP99Micros: number;
   readonly p999Micros: number;
   /**
    * p50 since the call was written, less that of the direct connection in the same round; fixed rates only. The wait for the loader's own
@@ -51,6 +47,9 @@ export interface PeerSummary {
   readonly p99OfBound: number | null;
   /** Median of that bound. */
   readonly p99BoundMicros: number | null;
+  /** The same since the calls were written: without the wait for the loader's own tick, which is part of every peer's p99. */
+  readonly serviceP99OfBound: number | null;
+  readonly serviceP99BoundMicros: number | null;
   readonly rssBytes: number;
   readonly contextSwitchesPerCall: number;
   /** Share of a core. */
@@ -83,14 +82,6 @@ export interface ScenarioSummary {
 
 export type RoundsOfPeers = ReadonlyMap<Peer, readonly Round[]>;
 
-/** Below this share of its core a peer in a closed loop was not what kept the calls from coming faster. */
-export const SATURATED_BUSY = 0.9;
-/** From this share of their cores on, load and NameNode are taken for the limit of an open loop. */
-const TOOLS_BUSY = 0.9;
-
-/** From this share of the peer's core on others have disturbed the round. */
-const OTHERS_BUSY = 0.1;
-
 /** `rounds` holds as many rounds of every peer, in the order in which they were run. `toolCores`: cores that load and NameNode share. */
 export function summarise(
   scenario: Scenario,
@@ -112,36 +103,39 @@ function summarisePeer(
   toolCores: number,
 ): PeerSummary {
   const isOpen = ratePerSecond > 0;
-  const cpu = peer === 'direct' ? [] : own.map(cpuMicros);
-  const java = bestOfJava(all, cpuMicros);
-  const haproxy = all.get('haproxy')?.map(cpuMicros) ?? [];
+  const cpu = peer === 'direct' ? [] : own.map(cpuOf);
+  const java = bestOfJava(all, cpuOf);
+  const haproxy = all.get('haproxy')?.map(cpuOf) ?? [];
   const direct = isOpen ? (all.get('direct') ?? []).map(serviceP50) : [];
-  const bounds = isOpen && isOwn(peer) ? p99Bounds(all) : [];
+  const bounds = isOpen && isOwn(peer) ? p99Bounds(all, p99) : [];
+  const serviceBounds = isOpen && isOwn(peer) ? p99Bounds(all, serviceP99) : [];
   const ofJava = java.length === 0 ? [] : cpu.map((value, round) => (java[round] as number) / value);
   const ofHaproxy = haproxy.length === 0 ? [] : cpu.map((value, round) => value / (haproxy[round] as number));
-  const callsPerSecond = medianOf(own, (round) => round.driven.callsPerSecond);
   const connections = own.map((round) => round.namenodeConnections).filter((value) => value !== null);
   return {
     peer,
-    limit: findLimit(peer, own, isOpen, toolCores),
-    callsPerSecond,
+    limit: findLimit(own, { ratePerSecond, toolCores, peerCores: peer === 'direct' ? 0 : 1 }),
+    callsPerSecond: medianOf(own, (round) => round.driven.callsPerSecond),
     cpuMicrosPerCall: medianOrNull(cpu),
     ofJava: medianOrNull(ofJava),
     ofHaproxy: medianOrNull(ofHaproxy),
     p50Micros: medianOf(own, p50),
     serviceP50Micros: medianOf(own, serviceP50),
     p99Micros: medianOf(own, p99),
+    serviceP99Micros: medianOf(own, serviceP99),
     p999Micros: medianOf(own, (round) => round.driven.p999),
     p50AboveDirectMicros: medianOrNull(direct.map((value, round) => serviceP50(own[round] as Round) - value)),
     p99OfBound: medianOrNull(bounds.map((bound, round) => p99(own[round] as Round) / bound)),
     p99BoundMicros: medianOrNull(bounds),
+    serviceP99OfBound: medianOrNull(serviceBounds.map((bound, round) => serviceP99(own[round] as Round) / bound)),
+    serviceP99BoundMicros: medianOrNull(serviceBounds),
     rssBytes: medianOf(own, (round) => round.rssBytes),
     contextSwitchesPerCall: medianOf(own, (round) => round.driven.contextSwitches / round.driven.calls),
-    peerBusy: medianOf(own, peerBusy),
+    peerBusy: medianOf(own, (round) => peerBusy(round.driven)),
     loaderBusy: medianOf(own, (round) => round.driven.loaderBusy),
     namenodeBusy: medianOf(own, (round) => round.namenodeBusy),
     othersBusy: medianOf(own, (round) => round.othersBusy),
-    achievedShare: isOpen ? callsPerSecond / ratePerSecond : null,
+    achievedShare: achievedShare(own, ratePerSecond),
     namenodeConnections: connections.length === 0 ? null : Math.max(...connections),
     errors: own.reduce((sum, round) => sum + round.driven.errors, 0),
     firstError: own.find((round) => round.driven.firstError !== '')?.driven.firstError ?? '',
@@ -150,25 +144,6 @@ function summarisePeer(
     ofHaproxyOfRounds: ofHaproxy,
     rounds: own,
   };
-}
-
-/** The limit that held in half of the rounds or more. */
-function findLimit(peer: Peer, rounds: readonly Round[], isOpen: boolean, toolCores: number): string {
-  const isMost = (holds: (round: Round) => boolean): boolean => rounds.filter(holds).length * 2 >= rounds.length;
-  if (isMost((round) => round.othersBusy >= OTHERS_BUSY)) {
-    const others = medianOf(rounds, (round) => round.othersBusy);
-    return `disturbed: other processes used ${(others * 100).toFixed(0)} % of its core`;
-  }
-  // A peer whose core is full is the limit of a closed loop, however busy the others are.
-  if (!isOpen && peer !== 'direct' && !isMost((round) => peerBusy(round) < SATURATED_BUSY)) return '';
-  if (isMost((round) => round.driven.loaderWasTheLimit)) return 'the loader was the limit';
-  const tools = (round: Round): number => (round.driven.loaderBusy + round.namenodeBusy) / toolCores;
-  const busy = `load and NameNode were busy ${(medianOf(rounds, tools) * 100).toFixed(0)} %`;
-  if (isOpen) return isMost((round) => tools(round) >= TOOLS_BUSY) ? `the tools were the limit: ${busy}` : '';
-  if (peer === 'direct') return `no peer in between: ${busy}`;
-  return isMost((round) => tools(round) >= TOOLS_BUSY)
-    ? `the tools were the limit: ${busy}`
-    : `neither end was saturated: ${busy}`;
 }
 
 /** The most calls a second of the best Java Router in a closed loop: median of its rounds. Undefined without one. */
@@ -188,10 +163,10 @@ function bestOfJava(rounds: RoundsOfPeers, figure: (round: Round) => number): nu
   return (variants[0] ?? []).map((_, round) => Math.min(...variants.map((own) => figure(own[round] as Round))));
 }
 
-/** In each round the highest p99 that is aimed at; empty when a peer that it depends on is missing. */
-function p99Bounds(rounds: RoundsOfPeers): number[] {
-  const java = bestOfJava(rounds, p99);
-  const haproxy = (rounds.get('haproxy') ?? []).map(p99);
+/** In each round the highest p99, as `figure` takes it, that is aimed at; empty when a peer that it depends on is missing. */
+function p99Bounds(rounds: RoundsOfPeers, figure: (round: Round) => number): number[] {
+  const java = bestOfJava(rounds, figure);
+  const haproxy = (rounds.get('haproxy') ?? []).map(figure);
   if (java.length === 0 || haproxy.length === 0) return [];
   return java.map((value, round) =>
     Math.max(value * MOST_P99_OF_JAVA, (haproxy[round] as number) * MOST_P99_OF_HAPROXY),
@@ -220,7 +195,7 @@ export function judge(scenario: Scenario, summary: ScenarioSummary): Verdict[] {
         ...common,
         what: 'calls per CPU-second / Java Router',
         target: `≥ ${target.leastOfJava}${target.aimOfJava === target.leastOfJava ? '' : `, aim ${target.aimOfJava}`}`,
-        value: row.ofJava?.toFixed(1) ?? '-',
+        value: row.ofJava === null ? '-' : printBeside(row.ofJava, target.leastOfJava, 1),
         // Negated, more is less: one comparison for both kinds.
         result: compare(negate(row.ofJava), -target.leastOfJava, -target.aimOfJava),
       });
@@ -228,7 +203,7 @@ export function judge(scenario: Scenario, summary: ScenarioSummary): Verdict[] {
         ...common,
         what: 'CPU per call / HAProxy',
         target: `≤ ${target.mostOfHaproxy}${target.aimOfHaproxy === target.mostOfHaproxy ? '' : `, aim ${target.aimOfHaproxy}`}`,
-        value: row.ofHaproxy?.toFixed(2) ?? '-',
+        value: row.ofHaproxy === null ? '-' : printBeside(row.ofHaproxy, target.mostOfHaproxy, 2),
         result: compare(row.ofHaproxy, target.mostOfHaproxy, target.aimOfHaproxy),
       });
       continue;
@@ -240,16 +215,21 @@ export function judge(scenario: Scenario, summary: ScenarioSummary): Verdict[] {
       ...common,
       what: 'p50 above direct, since the write, µs',
       target: `≤ ${most}`,
-      value: row.p50AboveDirectMicros?.toFixed(0) ?? '-',
+      value: row.p50AboveDirectMicros === null ? '-' : printBeside(row.p50AboveDirectMicros, most, 0),
       result: compare(isValid('direct') ? row.p50AboveDirectMicros : null, most, most),
     });
-    verdicts.push({
+    const p99Verdict = (what: string, micros: number, bound: number | null, ofBound: number | null): Verdict => ({
       ...common,
-      what: 'p99, µs',
-      target: `≤ ${row.p99BoundMicros?.toFixed(0) ?? '-'} (larger of Java / 4 and HAProxy × 1.5)`,
-      value: row.p99Micros.toFixed(0),
-      result: compare(isValid('haproxy', ...JAVA_PEERS) ? row.p99OfBound : null, 1, 1),
+      what,
+      target: `≤ ${bound?.toFixed(0) ?? '-'} (larger of Java / 4 and HAProxy × 1.5)`,
+      // Judged by the ratios within each round: the medians of the two sides may come from different rounds.
+      value: ofBound === null ? micros.toFixed(0) : `${micros.toFixed(0)}, ${printBeside(ofBound, 1, 2)} × the bound`,
+      result: compare(isValid('haproxy', ...JAVA_PEERS) ? ofBound : null, 1, 1),
     });
+    verdicts.push(p99Verdict('p99, µs', row.p99Micros, row.p99BoundMicros, row.p99OfBound));
+    verdicts.push(
+      p99Verdict('p99 since the write, µs', row.serviceP99Micros, row.serviceP99BoundMicros, row.serviceP99OfBound),
+    );
   }
   return verdicts;
 }
@@ -264,12 +244,8 @@ function negate(value: number | null): number | null {
   return value === null ? null : -value;
 }
 
-function cpuMicros(round: Round): number {
-  return (round.driven.cpuSeconds * 1e6) / round.driven.calls;
-}
-
-function peerBusy(round: Round): number {
-  return round.driven.cpuSeconds / round.driven.seconds;
+function cpuOf(round: Round): number {
+  return cpuMicros(round.driven);
 }
 
 function p50(round: Round): number {
@@ -282,6 +258,10 @@ function serviceP50(round: Round): number {
 
 function p99(round: Round): number {
   return round.driven.p99;
+}
+
+function serviceP99(round: Round): number {
+  return round.driven.serviceP99;
 }
 
 function medianOf(rounds: readonly Round[], figure: (round: Round) => number): number {

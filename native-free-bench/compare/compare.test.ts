@@ -1,63 +1,45 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { markdownTable } from '../harness/table.ts';
-import { describeDifferences, printBaseline, printComparison } from './comparison.ts';
+import { describeLeftOut, printBaseline, printComparison } from './comparison.ts';
+import { describeConditions, describeDifferences } from './conditions.ts';
 import { readFigures } from './figures.ts';
 
 const MACHINE = { processor: 'one', cores: 2, kernel: '6.1', node: 'v24.1' };
 
-function pathResult(cpu: number, machine: object = MACHINE): object {
+function pathRow(variant: string, cpu: number, callsPerSecond: number, p99Micros: number, proxyBusy = 0.95): object {
+  return { variant, cpuMicrosPerCall: cpu, ratio: cpu / 12, callsPerSecond, p99Micros, proxyBusy };
+}
+
+function pathResult(cpu: number, conditions: object = {}): object {
   return {
-    ...machine,
+    ...MACHINE,
+    rounds: 5,
+    seconds: 4,
+    ...conditions,
     scenarios: [
       {
         scenario: '64x1',
-        variants: [
-          { variant: 'haproxy', cpuMicrosPerCall: 12, ratio: 1, callsPerSecond: 50_000, p99Micros: 1000 },
-          { variant: 'ring', cpuMicrosPerCall: cpu, ratio: cpu / 12, callsPerSecond: 100_000, p99Micros: 500 },
-        ],
+        variants: [pathRow('haproxy', 12, 50_000, 1000), pathRow('ring', cpu, 100_000, 500)],
       },
     ],
   };
 }
 
-const AGAINST = {
-  bench: 'against',
-  ...MACHINE,
-  scenarios: [
-    {
-      scenario: '64x1',
-      peers: [
-        { peer: 'direct', limit: '', cpuMicrosPerCall: null, callsPerSecond: 200_000, p99Micros: 100 },
-        { peer: 'haproxy', limit: 'the load', cpuMicrosPerCall: 12, callsPerSecond: 60_000, p99Micros: 900 },
-        { peer: 'java-pool', limit: '', cpuMicrosPerCall: 160, callsPerSecond: 6_000, p99Micros: 30_000 },
-        { peer: 'java-single', limit: '', cpuMicrosPerCall: 200, callsPerSecond: 5_000, p99Micros: 20_000 },
-        {
-          peer: 'ring',
-          limit: '',
-          cpuMicrosPerCall: 10,
-          ofJava: 16,
-          ofHaproxy: 0.8,
-          callsPerSecond: 90_000,
-          p99Micros: 1_000,
-        },
-        {
-          peer: 'inline',
-          limit: 'the load',
-          cpuMicrosPerCall: 8,
-          ofJava: 20,
-          ofHaproxy: 0.7,
-          callsPerSecond: 1,
-          p99Micros: 1,
-        },
-      ],
-    },
-  ],
-};
+function againstRow(peer: string, callsPerSecond: number, p99Micros: number, other: object = {}): object {
+  return { peer, limit: '', cpuMicrosPerCall: 100, callsPerSecond, p99Micros, ...other };
+}
+
+const JAVA_ROWS = [againstRow('java-pool', 6_000, 30_000), againstRow('java-single', 5_000, 20_000)];
+const RING_ROW = againstRow('ring', 90_000, 1_000, { cpuMicrosPerCall: 10, ofJava: 16, ofHaproxy: 0.8 });
+
+function againstResult(peers: readonly object[], scenario: object = {}): object {
+  return { bench: 'against', ...MACHINE, scenarios: [{ scenario: '64x1', ratePerSecond: 0, ...scenario, peers }] };
+}
 
 const readOf = (bench: Parameters<typeof readFigures>[0], value: unknown): ReturnType<typeof readFigures> =>
   readFigures(bench, JSON.stringify(value), 'x.json');
@@ -71,13 +53,100 @@ describe('figures', () => {
     ]);
   });
 
-  it('against peers take the better Java Router, and only CPU from a row that the tools limited', () => {
-    expect(readOf('against', AGAINST).figures).toEqual([
-      { row: '64x1 ring', unit: 'CPU µs/call', value: 10, ofPeers: { HAProxy: 0.8, 'Java Router': 1 / 16 } },
-      { row: '64x1 ring', unit: 'calls/s', value: 90_000, ofPeers: { HAProxy: 1.5, 'Java Router': 15 } },
-      { row: '64x1 ring', unit: 'p99 µs', value: 1_000, ofPeers: { HAProxy: 1_000 / 900, 'Java Router': 0.05 } },
-      { row: '64x1 inline', unit: 'CPU µs/call', value: 8, ofPeers: { HAProxy: 0.7, 'Java Router': 1 / 20 } },
+  it('of a path row that was not the limit are its CPU per call alone', () => {
+    const scenarios = [
+      { scenario: '64x1', variants: [pathRow('haproxy', 12, 50_000, 1000, 0.89), pathRow('ring', 9, 1, 1)] },
+      { scenario: '8x64', variants: [pathRow('haproxy', 12, 1, 1), pathRow('inline', 9, 1, 1, 0.5)] },
+      {
+        scenario: '1000x1',
+        variants: [pathRow('haproxy', 12, 1, 1), { ...pathRow('ring', 9, 1, 1), limit: 'the loader' }],
+      },
+      { scenario: '64@10000', variants: [pathRow('haproxy', 12, 1, 1, 0.2), pathRow('ring', 9, 1, 3, 0.2)] },
+    ];
+    const { figures, leftOut } = readOf('path', { scenarios });
+    expect(figures.map(({ row, unit, ofPeers }) => [row, unit, ofPeers['HAProxy'] ?? null])).toEqual([
+      ['64x1 ring', 'CPU µs/call', 0.75],
+      ['64x1 ring', 'calls/s', null],
+      ['64x1 ring', 'p99 µs', null],
+      ['8x64 inline', 'CPU µs/call', 0.75],
+      ['1000x1 ring', 'CPU µs/call', 0.75],
+      ['64@10000 ring', 'CPU µs/call', 0.75],
+      ['64@10000 ring', 'calls/s', 1],
+      ['64@10000 ring', 'p99 µs', 3],
     ]);
+    expect(leftOut).toEqual(['64x1 haproxy', '8x64 inline', '1000x1 ring']);
+    expect(describeLeftOut('fresh', readOf('path', { scenarios }))).toEqual([
+      expect.stringMatching(/^fresh: .*: 64x1 haproxy, 8x64 inline, 1000x1 ring$/),
+    ]);
+  });
+
+  it('against peers take the better Java Router', () => {
+    const peers = [
+      againstRow('direct', 200_000, 100, { limit: 'no peer in between', cpuMicrosPerCall: null }),
+      againstRow('haproxy', 60_000, 900),
+      ...JAVA_ROWS,
+      RING_ROW,
+    ];
+    for (const bench of ['against', 'against-rig'] as const) {
+      const { figures, leftOut } = readOf(bench, againstResult(peers));
+      expect(figures).toEqual([
+        { row: '64x1 ring', unit: 'CPU µs/call', value: 10, ofPeers: { HAProxy: 0.8, 'Java Router': 1 / 16 } },
+        { row: '64x1 ring', unit: 'calls/s', value: 90_000, ofPeers: { HAProxy: 1.5, 'Java Router': 15 } },
+        { row: '64x1 ring', unit: 'p99 µs', value: 1_000, ofPeers: { HAProxy: 1_000 / 900, 'Java Router': 0.05 } },
+      ]);
+      expect(leftOut).toEqual([]);
+    }
+  });
+
+  it('against peers leave out calls/s and latencies of rows that had another limit, own and peers', () => {
+    const peers = [
+      againstRow('haproxy', 60_000, 900, { limit: 'the tools' }),
+      againstRow('java-pool', 6_000, 30_000, { limit: 'disturbed' }),
+      againstRow('java-single', 5_000, 20_000),
+      RING_ROW,
+      againstRow('inline', 1, 1, { limit: 'the load', ofJava: 20, ofHaproxy: 0.7 }),
+    ];
+    const { figures, leftOut } = readOf('against', againstResult(peers));
+    expect(figures.map(({ row, unit, ofPeers }) => [row, unit, ofPeers])).toEqual([
+      ['64x1 ring', 'CPU µs/call', { HAProxy: 0.8, 'Java Router': 1 / 16 }],
+      ['64x1 ring', 'calls/s', { 'Java Router': 18 }],
+      ['64x1 ring', 'p99 µs', { 'Java Router': 0.05 }],
+      ['64x1 inline', 'CPU µs/call', { HAProxy: 0.7, 'Java Router': 1 / 20 }],
+    ]);
+    expect(leftOut).toEqual(['64x1 haproxy', '64x1 java-pool', '64x1 inline']);
+  });
+
+  it('of the ablation are put beside the full router, under one name for all fixed rates', () => {
+    const gain = { callsPerSecond: 1.25, callsPerCpuSecond: 2, p99: 0.5 };
+    const row = (variant: string, busy: number) => ({
+      variant,
+      busy,
+      cpuMicrosPerCall: 20,
+      callsPerSecond: 100,
+      p99Micros: 7,
+      gain,
+    });
+    const loads = [
+      { load: { name: '64x1', ratePerSecond: 0 }, variants: [row('full', 0.95), row('scan', 0.95), row('reply', 0.7)] },
+      { load: { name: '8x64', ratePerSecond: 0 }, variants: [row('full', 0.7), row('scan', 0.95)] },
+      {
+        load: { name: '64@7100', connections: 64, ratePerSecond: 7100 },
+        variants: [row('full', 0.3), row('scan', 0.5)],
+      },
+    ];
+    const { figures, leftOut, conditions } = readOf('ablation', { loads });
+    const shown = figures.filter(({ row }) => !row.endsWith('full'));
+    expect(shown.map(({ row, unit, ofPeers }) => [row, unit, ofPeers['full router'] ?? null])).toEqual([
+      ['64x1 scan', 'CPU µs/call', 2],
+      ['64x1 scan', 'calls/s', 0.8],
+      ['64x1 reply', 'CPU µs/call', 2],
+      ['8x64 scan', 'CPU µs/call', 2],
+      ['8x64 scan', 'calls/s', null],
+      ['64 at the fixed rate scan', 'CPU µs/call', 2],
+      ['64 at the fixed rate scan', 'p99 µs', 2],
+    ]);
+    expect(leftOut).toEqual(['64x1 reply', '8x64 full']);
+    expect(conditions.rates).toBe('64 at the fixed rate 7,100');
   });
 
   it('of the other benches are read too', () => {
@@ -89,27 +158,16 @@ describe('figures', () => {
     expect(readOf('micro', micro).figures).toEqual([
       { row: 'scan', unit: 'ns', value: 100, ofPeers: { alternative: 0.25 } },
     ]);
-    const ablation = {
-      loads: [
-        {
-          load: { name: '64x1' },
-          variants: [{ variant: 'scan', cpuMicrosPerCall: 20, gain: { callsPerCpuSecond: 2 } }],
-        },
-      ],
-    };
-    expect(readOf('ablation', ablation).figures).toEqual([
-      { row: '64x1 scan', unit: 'CPU µs/call', value: 20, ofPeers: { 'full router': 2 } },
-    ]);
     const memory = {
-      idle: { perConnection: 9_000, perFurtherConnection: 8_000 },
-      start: { medianMs: 500 },
-      calls: { samples: [{ rssBytes: 1e6 }, { rssBytes: 2e6 }] },
+      idle: { connections: 10_000, firstCount: 2_000, perConnection: 9_000, perFurtherConnection: 8_000 },
+      start: { mounts: 1_000, medianMs: 500 },
+      calls: { connections: 100, samples: [{ rssBytes: 1e6 }, { rssBytes: 2e6 }] },
     };
-    expect(readOf('memory', memory).figures.map(({ value, unit }) => `${value} ${unit}`)).toEqual([
-      '2 MB',
-      '9 KB',
-      '8 KB',
-      '500 ms',
+    expect(readOf('memory', memory).figures.map(({ row, value, unit }) => `${row}: ${value} ${unit}`)).toEqual([
+      'resident after calls of 100 connections: 2 MB',
+      'each of 10,000 idle connections: 9 KB',
+      'each of 10,000 idle connections, without the first 2,000: 8 KB',
+      'start to ready with 1,000 mounts: 500 ms',
     ]);
     const scale = {
       machine: MACHINE,
@@ -118,7 +176,7 @@ describe('figures', () => {
       memory: [{ point: { name: '64 idle' }, rssBytes: 9e7 }],
     };
     const read = readOf('scale', scale);
-    expect(read.conditions).toEqual({ ...MACHINE, cores: '2', handoff: 'ring' });
+    expect(read.conditions).toMatchObject({ ...MACHINE, cores: '2', handoff: 'ring', rounds: '' });
     expect(read.figures.map((figure) => figure.row)).toEqual(['mounts: mounts=1', 'memory: 64 idle']);
   });
 
@@ -140,7 +198,7 @@ describe('figures', () => {
 
 describe('tables', () => {
   const baseline = readOf('path', pathResult(12));
-  const fresh = readOf('path', pathResult(9, { ...MACHINE, node: 'v26' }));
+  const fresh = readOf('path', pathResult(9, { node: 'v26' }));
 
   it('show both runs, their ratio, and both beside their peers', () => {
     const lines = printComparison(baseline, fresh, markdownTable).split('\n');
@@ -157,12 +215,30 @@ describe('tables', () => {
     expect(printComparison(less, baseline, markdownTable)).toContain('| CPU µs/call | - | 12 | - | - | 1.00 |');
   });
 
-  it('come with what differs between the machines', () => {
+  it('come with a warning for what differs', () => {
+    expect(describeDifferences(baseline.conditions, baseline.conditions)).toEqual([]);
     expect(describeDifferences(baseline.conditions, fresh.conditions)).toEqual([
-      'different Node: baseline v24.1, fresh v26',
+      'warning: different Node: baseline v24.1, fresh v26',
       expect.stringMatching(/compares two conditions/),
     ]);
-    expect(describeDifferences(baseline.conditions, baseline.conditions)).toEqual([]);
+    const quick = readOf('path', pathResult(9, { rounds: 1, seconds: 1, peer: 'HAProxy 3' }));
+    expect(describeDifferences(baseline.conditions, quick.conditions)).toEqual([
+      'warning: different HAProxy: baseline not named, fresh HAProxy 3',
+      expect.stringMatching(/compares two conditions/),
+      'warning: different number of rounds: baseline 5, fresh 1',
+      'warning: different seconds of a round: baseline 4, fresh 1',
+      expect.stringMatching(/the shorter of the two runs/),
+    ]);
+    expect(describeConditions(baseline.conditions)).toBe('one, 2 cores, Linux 6.1, Node v24.1, 5 rounds of 4 s');
+  });
+
+  it('come with a warning when fixed rates follow from different ceilings', () => {
+    const at = (ratePerSecond: number) =>
+      readOf('against', againstResult([RING_ROW], { scenario: 'rate-50', ratePerSecond })).conditions;
+    expect(describeDifferences(at(7_000), at(8_000))).toEqual([
+      'warning: different fixed rates in calls/s: baseline rate-50 7,000, fresh rate-50 8,000',
+      expect.stringMatching(/only their ratios to peers/),
+    ]);
   });
 });
 
@@ -173,11 +249,9 @@ describe('bench:compare', () => {
     spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'compare-'));
-    for (const name of ['fresh', 'empty', 'broken']) mkdirSync(join(directory, name));
-    writeFileSync(
-      join(directory, 'fresh', 'path.json'),
-      JSON.stringify(pathResult(5, { ...MACHINE, processor: 'other' })),
-    );
+    for (const name of ['fresh', 'empty', 'broken', 'rig']) mkdirSync(join(directory, name));
+    writeFileSync(join(directory, 'fresh', 'path.json'), JSON.stringify(pathResult(5, { processor: 'other' })));
+    writeFileSync(join(directory, 'rig', 'against-rig.json'), JSON.stringify(againstResult([RING_ROW])));
     writeFileSync(join(directory, 'broken', 'path.json'), '{"scenarios":7}');
   });
   afterAll(() => rmSync(directory, { recursive: true }));
@@ -195,8 +269,23 @@ describe('bench:compare', () => {
     const file = join(directory, 'out.md');
     const { status, stdout } = run('path', '--fresh', join(directory, 'fresh'), '--markdown', file);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/different processor: baseline .*, fresh other/);
+    expect(stdout).toMatch(/warning: different processor: baseline .*, fresh other/);
+    expect(stdout).not.toMatch(/missing/);
+    expect(readFileSync(file, 'utf8')).toMatch(/^## path\n/);
     expect(stdout).toMatch(/64x1 ring +CPU µs\/call +[\d.]+ +5 /);
+  });
+
+  it('says which results are missing, and misses the one with a real NameNode only when one side has it', () => {
+    const { status, stdout } = run('--fresh', join(directory, 'fresh'));
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/missing:\n/);
+    expect(stdout).toMatch(/fresh\/micro\.json is not there: npm run bench:micro -- --json/);
+    const { stdout: ofRig } = run('--baselines', join(directory, 'rig'));
+    expect(ofRig).toMatch(/against-rig:\n/);
+    expect(ofRig).toMatch(/rig\/path\.json is not there: npm run bench -- --json/);
+    expect(ofRig).not.toMatch(/against-rig\.json is not there/);
+    const { stdout: ofFresh } = run('--baselines', join(directory, 'fresh'));
+    expect(ofFresh).not.toMatch(/against-rig/);
   });
 
   it.each([
@@ -204,6 +293,8 @@ describe('bench:compare', () => {
     [['--fresh', 'no-such-directory'], /no such directory.*npm run bench -- --json no-such-directory\/path\.json/],
     [['micro', '--fresh', '@fresh'], /micro\.json is not there: npm run bench:micro -- --json/],
     [['--fresh', '@empty'], /empty holds no result/],
+    [['--fresh', '@rig', '--baselines', '@fresh'], /have no result in common/],
+    [['against-rig', '--baselines', '@fresh'], /npm run bench:against -- --backend rig --json/],
     [['--fresh', '@broken'], /scenarios: a list is wanted; make it anew/],
     [['--frob'], /frob/],
   ])('refuses %j', (args, message) => {

@@ -1,15 +1,7 @@
-/** Baseline and fresh figures of one bench side by side, as a table and what must be known to read it. */
+/** Baseline and fresh figures of one bench side by side, as a table. */
 
 import type { PrintTable } from '../scale/report.ts';
-import type { BenchFigures, Conditions, Figure } from './figures.ts';
-
-const CONDITION_NAMES: Readonly<Record<keyof Conditions, string>> = {
-  processor: 'processor',
-  cores: 'number of cores',
-  kernel: 'kernel',
-  node: 'Node',
-  handoff: 'hand-off',
-};
+import type { BenchFigures, Figure } from './figures.ts';
 
 /** A table of the baseline alone, beside its peers. */
 export function printBaseline(baseline: BenchFigures, table: PrintTable): string {
@@ -34,30 +26,12 @@ export function printComparison(baseline: BenchFigures, fresh: BenchFigures, tab
   return table([...headings, ...peers.flatMap((peer) => [`baseline / ${peer}`, `fresh / ${peer}`])], rows);
 }
 
-/** A line for each condition that the two runs do not share, and one that says what that means. */
-export function describeDifferences(baseline: Conditions, fresh: Conditions): string[] {
-  const lines: string[] = [];
-  for (const name of Object.keys(CONDITION_NAMES) as (keyof Conditions)[]) {
-    const before = baseline[name];
-    const now = fresh[name];
-    if (before === now) continue;
-    lines.push(`different ${CONDITION_NAMES[name]}: baseline ${before || 'not named'}, fresh ${now || 'not named'}`);
-  }
-  if (lines.length > 0)
-    lines.push('so "fresh / baseline" compares two conditions too; ratios to peers of the same run suffer less');
-  return lines;
-}
-
-export function describeConditions(conditions: Conditions): string {
-  const { processor, cores, kernel, node, handoff } = conditions;
-  const parts = [
-    processor || 'processor not named',
-    cores === '' ? '' : `${cores} cores`,
-    kernel === '' ? '' : `Linux ${kernel}`,
-    `Node ${node || 'not named'}`,
-    handoff === '' ? '' : `hand-off ${handoff}`,
+/** One line about what is not in the table; none when all is. `run`: baseline or fresh. */
+export function describeLeftOut(run: string, figures: BenchFigures): string[] {
+  if (figures.leftOut.length === 0) return [];
+  return [
+    `${run}: not the limit of their own load, so without calls/s and latencies, and without ratios to these: ${figures.leftOut.join(', ')}`,
   ];
-  return parts.filter((part) => part !== '').join(', ');
 }
 
 function rowOf(before: Figure | undefined, now: Figure | undefined, peers: readonly string[]): string[] {

@@ -79,12 +79,6 @@ export class Child {
     });
   }
 
-  onLine(take: (line: Line) => void): void {
-    this.#listeners.add((line) => {
-      if (!(line instanceof Error)) take(line);
-    });
-  }
-
   /** Sends a message over the channel and returns the answer. */
   async ask(message: string): Promise<unknown> {
     const answer = once(this.process, 'message', { signal: AbortSignal.timeout(ANSWER_MS) });

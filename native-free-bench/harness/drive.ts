@@ -123,7 +123,7 @@ export function benchPaths(count: number = PATH_COUNT): string[] {
   );
 }
 
-function summarise(result: LoadResult): Driven {
+export function summarise(result: LoadResult): Driven {
   const { corrected, service } = result.latency;
   const { watched, loader } = result;
   const [firstError] = result.errorClasses;

@@ -4,22 +4,21 @@
  *
  *   connection  = preamble context call*
  *   preamble    = "hrpc" 09 00 00
- *   frame       = length:u32be bytes              (context, call, ping and reply are all frames)
+ *   frame       = length:u32be bytes              (context, call and reply are all frames)
  *   call        = delimited(RpcRequestHeaderProto) delimited(RequestHeaderProto) delimited(request)
  *   reply       = delimited(RpcResponseHeaderProto) [delimited(response)]
  */
 
 export const PREAMBLE_BYTES = 7;
 /** Longest frame that either end of the bench takes: above the largest reply that the stub NameNode can be told to give. */
-export const MAX_FRAME_BYTES = 1 << 25;
-export const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
+const MAX_FRAME_BYTES = 1 << 25;
+const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
 
 /** Call ids with special meaning, and the range in which ids take 4 bytes both zigzag (requests) and plain (replies). */
-export const CallId = { CONTEXT: -3, PING: -4, SASL: -33, FIRST: 1 << 21, END: 1 << 27 } as const;
-export const CALL_ID_BYTES = 4;
+export const CallId = { CONTEXT: -3, SASL: -33, FIRST: 1 << 21, END: 1 << 27 } as const;
 
 /** Unsigned varint of a value below 2^53. */
-export function varint(value: number): Buffer {
+function varint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
   while (rest >= 128) {
@@ -92,22 +91,10 @@ export function encodeHandshake(user: string, clientId: Buffer): Buffer {
   ]);
 }
 
-/** Offset of the call id's zigzag varint in a frame made by `encodeCall` with an id from the four-byte range. */
-export const CALL_ID_AT = 4 + 1 + 2 + 2 + 1;
-
 /** One call of ClientProtocol with its frame length: `body` is the request message. */
 export function encodeCall(method: string, body: Buffer, clientId: Buffer, callId: number): Buffer {
   const name = Buffer.concat([bytesField(1, method), bytesField(2, CLIENT_PROTOCOL), numberField(3, 1)]);
   return framed(requestHeader(callId, clientId, 0), delimited(name), delimited(body));
-}
-
-/** Overwrites the call id of the frame that begins at `at`; `callId` must lie in [CallId.FIRST, CallId.END). */
-export function patchCallId(buffer: Buffer, at: number, callId: number): void {
-  const value = callId * 2;
-  buffer[at + CALL_ID_AT] = (value & 127) | 128;
-  buffer[at + CALL_ID_AT + 1] = ((value >>> 7) & 127) | 128;
-  buffer[at + CALL_ID_AT + 2] = ((value >>> 14) & 127) | 128;
-  buffer[at + CALL_ID_AT + 3] = value >>> 21;
 }
 
 /**

@@ -1,38 +1,39 @@
 /** What the kernel says about a process: /proc, Linux only. */
 
 import { readFileSync } from 'node:fs';
+import { readUsage } from '../../src/load/watch.ts';
 
-/** Clock ticks a second in which /proc/PID/stat counts: 100 for user space on every Linux that Node supports. */
+/** Clock ticks a second in which /proc/stat counts: 100 for user space on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;
-/** Places of utime and stime among the fields after the command name, which ends with the last ')'. */
-const UTIME = 11;
-const STIME = 12;
 
 /** CPU seconds that all threads of the process have used, in user mode and in the kernel; to 10 ms. */
 export function readCpuSeconds(pid: number): number {
-  const stat = readProc(pid, 'stat');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND;
+  return usageOf(pid).cpuSeconds;
+}
+
+/** Seconds since the start of the machine in which the core did something or was taken away from this virtual machine. */
+export function readCoreBusySeconds(core: number): number {
+  return sumBusySeconds(readFileSync('/proc/stat', 'latin1'), core);
 }
 
 /**
- * Seconds since the start of the machine in which the core did something or was taken away from this virtual machine. Without the time of
- * interrupts, which belongs to no process.
+ * The same from the text of /proc/stat:
+ *
+ *   cpuN user nice system idle iowait irq softirq steal guest guest_nice
+ *
+ * The kernel books interrupts that are served within a process on the process too, so they belong to the time of the core. Guests are part of
+ * user and nice.
  */
-export function readCoreBusySeconds(core: number): number {
-  const line = readFileSync('/proc/stat', 'latin1')
-    .split('\n')
-    .find((candidate) => candidate.startsWith(`cpu${core} `));
+export function sumBusySeconds(text: string, core: number): number {
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`cpu${core} `));
   if (line === undefined) throw new Error(`core ${core} is not in /proc/stat`);
-  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').slice(1).map(Number);
-  return (user + nice + system + steal) / TICKS_PER_SECOND;
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = line.split(' ').slice(1).map(Number);
+  return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND;
 }
 
 /** Resident memory in bytes. */
 export function readRssBytes(pid: number): number {
-  const match = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, 'status'));
-  if (match === null) throw new Error(`process ${pid} has no resident memory: it has ended`);
-  return Number(match[1]) * 1024;
+  return usageOf(pid).rssBytes;
 }
 
 /** Memory in bytes that new processes of this machine can take without swapping. */
@@ -58,10 +59,8 @@ export function readAllowedCores(): number[] {
   return cores;
 }
 
-function readProc(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
-  } catch (error) {
-    throw new Error(`process ${pid} cannot be measured: it has ended`, { cause: error });
-  }
+function usageOf(pid: number): { readonly cpuSeconds: number; readonly rssBytes: number } {
+  const usage = readUsage(pid);
+  if (usage === null) throw new Error(`process ${pid} cannot be measured: it has ended`);
+  return usage;
 }

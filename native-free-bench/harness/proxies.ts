@@ -43,7 +43,7 @@ const CONNECT_RETRY_MS = 20;
 /** Room for 1,000 clients and as many server connections. */
 const HAPROXY_MAX_CONNECTIONS = 4_000;
 /** NameNode connections that the router opens for the one user of the load. */
-export const NAMENODE_CONNECTIONS = 4;
+const NAMENODE_CONNECTIONS = 4;
 /** Entry file of the router in this work tree. */
 export const ROUTER_SOURCES: string = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 

@@ -7,6 +7,7 @@
 import { writeFileSync } from 'node:fs';
 import { Bench } from 'tinybench';
 import { readArguments, readWhole } from '../harness/arguments.ts';
+import { readMachine } from '../harness/machine.ts';
 import { callSubjects } from './calls.ts';
 import { counterSubjects } from './counters.ts';
 import { frameSubjects } from './frames.ts';
@@ -40,11 +41,15 @@ for (const subject of subjects) {
   if (subject.alternative !== undefined) operations.push(await time(subject.alternative));
 }
 const comparisons = compare(subjects, operations);
-process.stdout.write(printReport(comparisons));
+const machine = readMachine();
+process.stdout.write(printReport(machine, timeMs, comparisons));
 if (typeof values['json'] === 'string') {
-  writeFileSync(values['json'], `${JSON.stringify({ node: process.version, operations, comparisons }, null, 2)}\n`);
+  const report = { ...machine, operationMs: timeMs, operations, comparisons };
+  writeFileSync(values['json'], `${JSON.stringify(report, null, 2)}\n`);
 }
-if (typeof values['markdown'] === 'string') writeFileSync(values['markdown'], markdownReport(comparisons));
+if (typeof values['markdown'] === 'string') {
+  writeFileSync(values['markdown'], markdownReport(machine, timeMs, comparisons));
+}
 
 /** One subject after the other, each with its warm-up right before it. */
 async function time(subject: Subject): Promise<OperationResult> {

@@ -1,5 +1,6 @@
 /** The table of the micro bench: each operation beside what it took the place of. */
 
+import { describeMachine, type Machine } from '../harness/machine.ts';
 import { markdownTable, printTable } from '../harness/table.ts';
 import type { Subject } from './subject.ts';
 
@@ -39,14 +40,20 @@ export function compare(subjects: readonly Subject[], results: readonly Operatio
 }
 
 const HEADINGS = ['operation', 'ns', 'p99 ns', 'alternative', 'ns', 'factor'];
-const MEANING = `Node ${process.version}; median and p99 of batches, per operation; factor: alternative through operation`;
 
-export function printReport(comparisons: readonly Comparison[]): string {
-  return `${MEANING}\n\n${printTable(HEADINGS, comparisons.map(rowOf))}\n`;
+export function printReport(machine: Machine, operationMs: number, comparisons: readonly Comparison[]): string {
+  return `${describe(machine, operationMs)}\n\n${printTable(HEADINGS, comparisons.map(rowOf))}\n`;
 }
 
-export function markdownReport(comparisons: readonly Comparison[]): string {
-  return `# Single operations\n\n${MEANING}.\n\n${markdownTable(HEADINGS, comparisons.map(rowOf))}\n`;
+export function markdownReport(machine: Machine, operationMs: number, comparisons: readonly Comparison[]): string {
+  return `# Single operations\n\n${describe(machine, operationMs)}.\n\n${markdownTable(HEADINGS, comparisons.map(rowOf))}\n`;
+}
+
+function describe(machine: Machine, operationMs: number): string {
+  return (
+    `${describeMachine(machine)}; ${operationMs} ms for each operation; median and p99 of batches, per operation; ` +
+    'factor: alternative through operation'
+  );
 }
 
 function rowOf(comparison: Comparison): string[] {

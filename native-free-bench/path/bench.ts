@@ -2,22 +2,19 @@
  * Bench of the whole path: clients → proxy on one core → NameNode, every variant of the proxy in every round.
  *
  *   npm run bench -- [--only NAME,…] [--variants haproxy,ring,inline,direct] [--rounds N] [--seconds S] [--quick]
- *     [--router FILE] [--json FILE]
+ *     [--router FILE] [--json FILE] [--markdown FILE]
  *
  * --router names another entry file of the router, such as dist/main.js.
  *
  * It reports and does not judge: exit 1 only when calls failed. README.md says what each number means.
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
-import { Child, stopAll } from '../harness/children.ts';
-import { drive } from '../harness/drive.ts';
-import { readAllowedCores, readDescriptorLimit } from '../harness/process-meter.ts';
+import { stopAll } from '../harness/children.ts';
+import { driveMetered } from '../harness/limits.ts';
+import { type CoreSplit, checkDescriptors, describeMachine, readMachine, splitCores, toJson } from '../harness/machine.ts';
 import {
   haproxyVersion,
   ROUTER_SOURCES,
@@ -26,28 +23,23 @@ import {
   VARIANTS,
   type Variant,
 } from '../harness/proxies.ts';
-import type { StubStats } from '../harness/stub-namenode.ts';
-import { printScenario, type Round, type ScenarioSummary, summarise } from './report.ts';
+import { letRunAlone } from '../harness/run-alone.ts';
+import { makeRunDirectory } from '../harness/run-directory.ts';
+import { type RunningStub, startStub } from '../harness/running-stub.ts';
+import { markdownReport, printScenario, type Round, type ScenarioSummary, summarise } from './report.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 
-const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
-const STUB_READY_MS = 30_000;
 /** Load before the measured time of each round; once more before the first round, in which nothing is compiled yet. */
 const WARMUP_SECONDS = 1;
-/** Between two rounds. */
-const PAUSE_MS = 300;
-/** Sockets of 1,000 clients and as many server connections, in one process. */
-const MIN_DESCRIPTORS = 4_096;
 
-interface Plan {
+interface Plan extends CoreSplit {
   readonly scenarios: readonly Scenario[];
   readonly variants: readonly Variant[];
   readonly rounds: number;
   readonly seconds: number;
   readonly json: string | undefined;
+  readonly markdown: string | undefined;
   readonly routerMain: string;
-  readonly proxyCores: string;
-  readonly loadCores: string;
 }
 
 interface Context extends Plan {
@@ -56,29 +48,26 @@ interface Context extends Plan {
 }
 
 const plan = readPlan();
-const directory = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
-const context: Context = {
-  ...plan,
-  directory,
-  env: { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') },
-};
+const directory = makeRunDirectory('bench');
+const machine = readMachine();
 try {
   const peer = plan.variants.includes('haproxy') ? haproxyVersion() : '';
   if (peer instanceof Error) refuse(peer.message);
-  process.stdout.write(
-    `${cpus()[0]?.model ?? 'unknown processor'}, Linux ${release()}, Node ${process.version}${peer === '' ? '' : `, ${peer}`}; ` +
-      `proxy on core ${plan.proxyCores}, load and NameNode on core ${plan.loadCores}; ` +
-      `median of ${plan.rounds} interleaved rounds of ${plan.seconds} s\n\n`,
-  );
-  const summaries: ScenarioSummary[] = [];
+  const conditions =
+    `${describeMachine(machine)}${peer === '' ? '' : `, ${peer}`}; ` +
+    `proxy on core ${plan.peerCores}, load and NameNode on core ${plan.toolCores}; ` +
+    `median of ${plan.rounds} interleaved rounds of ${plan.seconds} s`;
+  process.stdout.write(`${conditions}\n\n`);
+  const scenarios: ScenarioSummary[] = [];
   for (const scenario of plan.scenarios) {
-    const summary = await runScenario(scenario, context);
-    summaries.push(summary);
+    const summary = await runScenario(scenario);
+    scenarios.push(summary);
     process.stdout.write(`${printScenario(summary)}\n`);
   }
-  if (plan.json !== undefined) writeFileSync(plan.json, toJson(summaries, peer));
-  process.exitCode = summaries.some((summary) => summary.variants.some((variant) => variant.errors > 0)) ? 1 : 0;
+  const { rounds, seconds } = plan;
+  if (plan.json !== undefined) writeFileSync(plan.json, toJson({ ...machine, peer, rounds, seconds, scenarios }));
+  if (plan.markdown !== undefined) writeFileSync(plan.markdown, markdownReport(conditions, scenarios));
+  process.exitCode = scenarios.some((summary) => summary.variants.some((variant) => variant.errors > 0)) ? 1 : 0;
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -86,88 +75,63 @@ try {
   await stopAll();
 }
 
-async function runScenario(scenario: Scenario, context: Context): Promise<ScenarioSummary> {
-  const stub = new Child({
-    name: 'stub NameNode',
-    command: process.execPath,
-    args: [STUB],
-    cores: context.loadCores,
-    env: context.env,
-    channel: true,
-  });
-  const ready = await stub.waitFor((line) => line['ready'] === true, STUB_READY_MS);
-  const [namenodePort] = ready['ports'] as [number];
+async function runScenario(scenario: Scenario): Promise<ScenarioSummary> {
+  const stub = await startStub(plan.toolCores, directory.env);
   const proxies = new Map<Variant, RunningProxy>();
   const rounds = new Map<Variant, Round[]>();
-  for (const variant of context.variants) {
+  for (const variant of plan.variants) {
     rounds.set(variant, []);
-    proxies.set(
-      variant,
-      await startProxy(variant, {
-        namenodePort,
-        cores: context.proxyCores,
-        directory: join(context.directory, `${scenario.name}-${variant}`),
-        env: context.env,
-        routerMain: context.routerMain,
-      }),
-    );
+    const proxy = await startProxy(variant, {
+      namenodePort: stub.port,
+      cores: plan.peerCores,
+      directory: join(directory.path, `${scenario.name}-${variant}`),
+      env: directory.env,
+      routerMain: plan.routerMain,
+    });
+    proxy.child?.pause();
+    proxies.set(variant, proxy);
   }
-  for (let round = 0; round < context.rounds; round++) {
+  for (let round = 0; round < plan.rounds; round++) {
     // Each round begins with another variant, so that none is always the one after a pause.
-    for (let i = 0; i < context.variants.length; i++) {
-      const variant = context.variants[(round + i) % context.variants.length] as Variant;
-      const warmupSeconds = round === 0 ? WARMUP_SECONDS * 2 : WARMUP_SECONDS;
-      const measured = await runRound(scenario, context, proxies.get(variant) as RunningProxy, stub, warmupSeconds);
+    for (let i = 0; i < plan.variants.length; i++) {
+      const variant = plan.variants[(round + i) % plan.variants.length] as Variant;
+      const proxy = proxies.get(variant) as RunningProxy;
+      await letRunAlone(proxy, proxies.values());
+      const measured = await runRound(scenario, proxy, stub, round === 0 ? WARMUP_SECONDS * 2 : WARMUP_SECONDS);
       (rounds.get(variant) as Round[]).push(measured);
     }
   }
   for (const proxy of proxies.values()) await proxy.child?.stop();
-  await stub.stop();
-  return summarise(scenario, rounds);
+  await stub.child.stop();
+  return summarise(scenario, rounds, plan.toolCoreCount);
 }
 
 async function runRound(
   scenario: Scenario,
-  context: Context,
   proxy: RunningProxy,
-  stub: Child,
+  stub: RunningStub,
   warmupSeconds: number,
 ): Promise<Round> {
-  // What the round before has left on its way is not this round's.
-  await sleep(PAUSE_MS);
-  await stub.ask('stats');
-  const load = await drive({
+  await stub.takeStats();
+  const load = {
     port: proxy.port,
     connections: scenario.clients,
     inFlight: scenario.depth,
     ratePerSecond: scenario.ratePerSecond,
     users: scenario.users,
-    seconds: context.seconds,
+    seconds: plan.seconds,
     warmupSeconds,
     paths: [],
     watchedPid: proxy.child?.pid ?? 0,
-    cores: context.loadCores,
-    env: context.env,
-  });
-  const stats = (await stub.ask('stats')) as StubStats;
-  if (load.calls === 0) {
-    throw new Error(`${scenario.name}, port ${proxy.port}: no call was answered: ${load.firstError}`);
-  }
-  return { load, namenodeConnections: stats.connections };
-}
-
-function toJson(summaries: readonly ScenarioSummary[], peer: string): string {
-  const report = {
-    processor: cpus()[0]?.model,
-    cores: cpus().length,
-    kernel: release(),
-    node: process.version,
-    peer,
-    rounds: plan.rounds,
-    seconds: plan.seconds,
-    scenarios: summaries,
+    cores: plan.toolCores,
+    env: directory.env,
   };
-  return `${JSON.stringify(report, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(5)) : value), 2)}\n`;
+  const metered = await driveMetered(load, stub.child.pid, plan.peerCores);
+  const { connections } = await stub.takeStats();
+  if (metered.driven.calls === 0) {
+    throw new Error(`${scenario.name}, port ${proxy.port}: no call was answered: ${metered.driven.firstError}`);
+  }
+  return { ...metered, namenodeConnections: connections };
 }
 
 function readPlan(): Plan {
@@ -179,17 +143,13 @@ function readPlan(): Plan {
     router: { type: 'string', default: ROUTER_SOURCES },
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
+    markdown: { type: 'string' },
   });
   const names = SCENARIOS.map((scenario) => scenario.name);
   const only = readNames(values, 'only', names);
   const quick = values['quick'] === true;
-  const cores = readAllowedCores();
-  if (cores.length < 2) refuse('two processor cores are needed: one for the proxy alone, another for the load');
-  if (readDescriptorLimit() < MIN_DESCRIPTORS) {
-    refuse(
-      `the limit of open files is ${readDescriptorLimit()}, at least ${MIN_DESCRIPTORS} are needed: raise it (ulimit -n)`,
-    );
-  }
+  const cores = splitCores();
+  checkDescriptors();
   return {
     scenarios: SCENARIOS.filter((scenario) => only.includes(scenario.name)),
     variants: readNames(values, 'variants', VARIANTS),
@@ -197,8 +157,7 @@ function readPlan(): Plan {
     seconds: readNumber(values, 'seconds', 0.1, 3600, quick ? 1 : 4),
     routerMain: String(values['router']),
     json: values['json'] as string | undefined,
-    // The kernel likes to serve interrupts on the first core: the load gets it.
-    proxyCores: String(cores.at(-1)),
-    loadCores: cores.slice(0, -1).join(','),
+    markdown: values['markdown'] as string | undefined,
+    ...cores,
   };
 }

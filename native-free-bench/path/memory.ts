@@ -2,15 +2,14 @@
  * Memory and start of the router: resident size under a million calls, per idle client connection, and time from start to ready.
  *
  *   npm run bench:memory -- [--only calls,idle,start] [--handoff ring|inline] [--calls N] [--connections N] [--mounts N]
- *     [--router FILE] [--json FILE]
+ *     [--router FILE] [--json FILE] [--markdown FILE]
  *
  * --router names another entry file of the router, such as dist/main.js.
  *
  * It reports and does not judge: exit 1 only when calls failed.
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -18,12 +17,14 @@ import type { LoadResult } from '../../src/load/result.ts';
 import { readArguments, readNames, readWhole, refuse } from '../harness/arguments.ts';
 import { Child, stopAll } from '../harness/children.ts';
 import { driveLoad } from '../harness/drive.ts';
+import { describeMachine, readMachine } from '../harness/machine.ts';
 import { readDescriptorLimit, readRssBytes } from '../harness/process-meter.ts';
 import { ROUTER_SOURCES, type RunningProxy, startRouter } from '../harness/proxies.ts';
-import { median } from '../harness/table.ts';
+import { makeRunDirectory } from '../harness/run-directory.ts';
+import { startStub } from '../harness/running-stub.ts';
+import { markdownTable, median, printBeside } from '../harness/table.ts';
 
 const HOLDER: string = fileURLToPath(new URL('../harness/hold.ts', import.meta.url));
-const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
 const PARTS = ['calls', 'idle', 'start'] as const;
 const HANDOFFS = ['ring', 'inline'] as const;
 const KB = 1_000;
@@ -57,6 +58,7 @@ const values = readArguments({
   mounts: { type: 'string' },
   router: { type: 'string', default: ROUTER_SOURCES },
   json: { type: 'string' },
+  markdown: { type: 'string' },
 });
 const parts = readNames(values, 'only', PARTS);
 const [handoff = 'ring', ...others] = readNames(values, 'handoff', HANDOFFS);
@@ -71,18 +73,23 @@ if (parts.includes('idle') && readDescriptorLimit() < connectionCount + OWN_DESC
   );
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
-const env = { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') };
-const report: Record<string, unknown> = { node: process.version, handoff };
+const { path: directory, env } = makeRunDirectory('memory');
+const machine = readMachine();
+const conditions = `${describeMachine(machine)}; hand-off ${handoff}`;
+/** Rows of the Markdown table: figure, target, measured, result. */
+const rows: string[][] = [];
 try {
-  const stub = new Child({ name: 'stub NameNode', command: process.execPath, args: [STUB], env, channel: true });
-  const ready = await stub.waitFor((line) => line['ready'] === true, LOAD_MS);
-  const [namenodePort] = ready['ports'] as [number];
-  if (parts.includes('calls')) report['calls'] = await measureCalls(namenodePort);
-  if (parts.includes('idle')) report['idle'] = await measureIdle(namenodePort);
-  if (parts.includes('start')) report['start'] = await measureStart(namenodePort);
+  print(`${conditions}\n`);
+  const report: Record<string, unknown> = { ...machine, handoff };
+  const { port } = await startStub(undefined, env);
+  if (parts.includes('calls')) report['calls'] = await measureCalls(port);
+  if (parts.includes('idle')) report['idle'] = await measureIdle(port);
+  if (parts.includes('start')) report['start'] = await measureStart(port);
   if (typeof values['json'] === 'string') writeFileSync(values['json'], `${JSON.stringify(report, null, 2)}\n`);
+  if (typeof values['markdown'] === 'string') {
+    const table = markdownTable(['figure', 'target', 'measured', 'result'], rows);
+    writeFileSync(values['markdown'], `# Memory and start of the router\n\n${conditions}\n\n${table}\n`);
+  }
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -106,6 +113,9 @@ async function measureCalls(namenodePort: number): Promise<object> {
     `  at the end ${megabytes(last.rssBytes)} MB, target ≤ ${megabytes(TARGET_RSS_BYTES)} MB; ${percent(growth)} since half-time\n`,
   );
   await router.child?.stop();
+  const what = `resident after ${callCount.toLocaleString('en-US')} calls from ${LOADED_CLIENTS} connections, MB`;
+  addRow(what, last.rssBytes / MB, TARGET_RSS_BYTES / MB);
+  addRow('growth since half-time, %', growth * 100, null);
   return { connections: LOADED_CLIENTS, samples, growthSinceHalfTime: growth };
 }
 
@@ -131,6 +141,8 @@ async function measureIdle(namenodePort: number): Promise<object> {
   );
   for (const holder of [first, second]) await holder.stop();
   await router.child?.stop();
+  addRow(`each of ${connectionCount} idle connections, KB`, perConnection / KB, TARGET_IDLE_BYTES / KB);
+  addRow(`each of the last ${connectionCount - firstCount}, KB`, perFurtherConnection / KB, null);
   return { connections: connectionCount, before, firstCount, between, after, perConnection, perFurtherConnection };
 }
 
@@ -148,6 +160,8 @@ async function measureStart(namenodePort: number): Promise<object> {
     await router.child?.stop();
   }
   print(`  median ${median(elapsedMs)} ms of ${elapsedMs.join(', ')}; target ≤ ${TARGET_START_MS} ms\n`);
+  const what = `start to ready with ${mountCount.toLocaleString('en-US')} mounts, ms`;
+  addRow(what, median(elapsedMs), TARGET_START_MS);
   return { mounts: mountCount, medianMs: median(elapsedMs), elapsedMs };
 }
 
@@ -231,6 +245,12 @@ function kilobytes(bytes: number): string {
 
 function percent(share: number): string {
   return `${share >= 0 ? '+' : ''}${(share * 100).toFixed(1)} %`;
+}
+
+/** A figure with the most that is aimed at; null: none. */
+function addRow(figure: string, value: number, target: number | null): void {
+  const judged = target === null ? ['', ''] : [`≤ ${target}`, value <= target ? 'reached' : 'missed'];
+  rows.push([figure, judged[0] as string, printBeside(value, target ?? value, 1), judged[1] as string]);
 }
 
 function print(line: string): void {

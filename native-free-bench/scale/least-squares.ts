@@ -4,19 +4,21 @@ export interface Observation {
   /** One number for each coefficient. */
   readonly features: readonly number[];
   readonly value: number;
+  /** What an error is relative to, above 0; the value itself without it. */
+  readonly scale?: number;
 }
 
 /** A pivot below this share of the largest says that two features grow together in all rows. */
 const SMALLEST_PIVOT = 1e-10;
 
 /**
- * The coefficients, none below 0, for which the sum of squared relative errors, ((features · coefficients - value) / value)², is least. A
+ * The coefficients, none below 0, for which the sum of squared relative errors, ((features · coefficients - value) / scale)², is least. A
  * coefficient that would be negative is 0 and the others are fitted without it. Throws when the rows do not determine them.
  */
 export function fitRelative(rows: readonly Observation[], names: readonly string[]): number[] {
-  const unfit = rows.find((row) => !(row.value > 0));
+  const unfit = rows.find((row) => !(scaleOf(row) > 0));
   if (unfit !== undefined)
-    throw new Error(`a measured value of ${unfit.value} has no relative error: it must be above 0`);
+    throw new Error(`a measured value of ${scaleOf(unfit)} has no relative error: it must be above 0`);
   let kept = names.map((_, index) => index);
   for (;;) {
     const solution = solveFor(rows, kept, names);
@@ -35,17 +37,22 @@ export function predict(features: readonly number[], coefficients: readonly numb
   return features.reduce((sum, feature, index) => sum + feature * (coefficients[index] as number), 0);
 }
 
+function scaleOf(row: Observation): number {
+  return row.scale ?? row.value;
+}
+
 function solveFor(rows: readonly Observation[], kept: readonly number[], names: readonly string[]): number[] {
   if (rows.length < kept.length) {
     throw new Error(`${rows.length} measured points do not determine ${kept.length} coefficients: measure more axes`);
   }
   const matrix = kept.map(() => new Array<number>(kept.length + 1).fill(0));
   for (const row of rows) {
-    const weighted = kept.map((index) => (row.features[index] as number) / row.value);
+    const weighted = kept.map((index) => (row.features[index] as number) / scaleOf(row));
+    const value = row.value / scaleOf(row);
     for (const [i, left] of weighted.entries()) {
       const line = matrix[i] as number[];
       for (const [j, right] of weighted.entries()) line[j] = (line[j] as number) + left * right;
-      line[kept.length] = (line[kept.length] as number) + left;
+      line[kept.length] = (line[kept.length] as number) + left * value;
     }
   }
   return solve(

@@ -4,12 +4,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child } from '../harness/children.ts';
-import { type Driven, drive } from '../harness/drive.ts';
-import { readCpuSeconds } from '../harness/process-meter.ts';
+import { type Driven, driveLoad, summarise } from '../harness/drive.ts';
+import { cpuMicros, type Metered, peerBusy } from '../harness/limits.ts';
 import { type RunningProxy, startRouter } from '../harness/proxies.ts';
 import type { StubStats } from '../harness/stub-namenode.ts';
 import { type MemoryPoint, makeMounts, makePaths, type Point, type Setup } from './points.ts';
-import { type RouterUse, type ThreadShares, watchRouter } from './router-watch.ts';
+import { type RouterUse, type ThreadShares, type Watched, watchLoad } from './router-watch.ts';
 
 export interface Bench {
   readonly handoff: 'ring' | 'inline';
@@ -22,20 +22,18 @@ export interface Bench {
 }
 
 /** One load, once. */
-export interface Sample {
+export interface Sample extends Metered {
+  /** Calls a second that were asked for; 0: closed loop. */
+  readonly ratePerSecond: number;
+  /** Of the router, whole process. */
   readonly cpuMicrosPerCall: number;
-  readonly callsPerSecond: number;
-  readonly p99Micros: number;
-  /** Shares of one core. */
+  /** Share of one core. */
   readonly routerBusy: number;
-  readonly loaderBusy: number;
-  readonly stubBusy: number;
-  /** Loader and stub NameNode left their core no time: calls/s say more about them. */
-  readonly toolsWereTheLimit: boolean;
+  /** Calls that an acceptor finds at once when it wakes up, on average. */
+  readonly callsTogether: number;
+  /** That carried calls. */
   readonly namenodeConnections: number;
   readonly shares: ThreadShares;
-  readonly errors: number;
-  readonly firstError: string;
 }
 
 export interface RunningSetup {
@@ -47,18 +45,23 @@ export interface RunningSetup {
 const STUB: string = fileURLToPath(new URL('../harness/stub-namenode.ts', import.meta.url));
 const START_MS = 60_000;
 /** Before the first point of a setup: compiles what the load needs, through as many calls as go through. */
-const SETUP_WARMUP_SECONDS = 2;
-const WARMUP_SECONDS = 1;
+const SETUP_WARMUP_SECONDS = 1.5;
+const WARMUP_SECONDS = 0.7;
 /** Thousands of connections, or of users' connections to the NameNode, take longer to open than to be used. */
-const LONG_WARMUP_SECONDS = 2;
+const LONG_WARMUP_SECONDS = 1.5;
 const MANY_CONNECTIONS = 1_000;
 /** Longer than an idle connection waits for its turn (see MEMORY_POINTS), so that each has made a call. */
-const MEMORY_WARMUP_SECONDS = 5;
-const MEMORY_SECONDS = 2;
+const IDLE_WARMUP_SECONDS = 4.5;
+/** Longer than a held call takes. */
+const HELD_WARMUP_SECONDS = 3;
+const MEMORY_SECONDS = 1;
 const LONGER = 5;
-/** Above this share of their core the tools are the limit, when the router itself has time left. */
-const TOOLS_LIMIT = 0.95;
-const ROUTER_BUSY = 0.9;
+/** The load begins so long after its connections stand, and the warm-up with it. */
+const LOAD_BEGIN_MS = 50;
+const MOST_LOOK_MS = 100;
+const LEAST_LOOKS = 10;
+/** An acceptor wakes up for calls, and again for their replies. */
+const WAKES_OF_CALLS = 2;
 const ROUTER_SETTINGS: Readonly<Record<string, string>> = {
   // Replies of 16 MB for all connections fit in.
   'switchyard.memory.limit': '4g',
@@ -100,7 +103,7 @@ export async function startSetup(bench: Bench, setup: Setup): Promise<RunningSet
     routerMain: bench.routerMain,
   });
   const running = { router, stub, setup };
-  await load(bench, running, { connections: 64, inFlight: 4, users: 1 }, 0, SETUP_WARMUP_SECONDS, 0.1);
+  await load(bench, running, { connections: 64, inFlight: 4, users: 1 }, 0, SETUP_WARMUP_SECONDS, 0.2);
   return running;
 }
 
@@ -109,40 +112,39 @@ export async function stopSetup(running: RunningSetup): Promise<void> {
   await running.stub.stop();
 }
 
-export async function measurePoint(bench: Bench, running: RunningSetup, point: Point): Promise<Sample> {
+/** `ratePerSecond`: calls a second of an open loop; 0: closed loop. */
+export async function measurePoint(
+  bench: Bench,
+  running: RunningSetup,
+  point: Point,
+  ratePerSecond: number,
+): Promise<Sample> {
   const { stub } = running;
   await setStub(stub, point);
   await stub.ask('stats');
-  const stubBefore = readCpuSeconds(stub.pid);
-  const startMs = performance.now();
   const isLarge = Math.max(point.connections, point.users) >= MANY_CONNECTIONS;
   const warmupSeconds = isLarge ? LONG_WARMUP_SECONDS : WARMUP_SECONDS;
-  let [driven, use] = await load(bench, running, point, 0, warmupSeconds, bench.seconds);
+  let [driven, use] = await load(bench, running, point, ratePerSecond, warmupSeconds, bench.seconds);
   // The largest replies can take longer than a short measured time; a router with little to do may not be seen to use the processor.
   if (driven.calls === 0 || driven.cpuSeconds === 0) {
-    [driven, use] = await load(bench, running, point, 0, warmupSeconds, bench.seconds * LONGER);
+    [driven, use] = await load(bench, running, point, ratePerSecond, warmupSeconds, bench.seconds * LONGER);
   }
-  // The stub's share is taken over connecting and warm-up too, when it has less to do: it may be somewhat more.
-  const stubBusy = (readCpuSeconds(stub.pid) - stubBefore) / ((performance.now() - startMs) / 1000);
   const stats = (await stub.ask('stats')) as StubStats;
   if (driven.calls === 0) throw new Error(`no call was answered: ${driven.firstError}`);
   if (driven.cpuSeconds === 0)
     throw new Error('the router was not seen to use the processor: measure longer (--seconds)');
-  const routerBusy = driven.cpuSeconds / driven.seconds;
-  const toolCores = bench.loadCores.split(',').length;
-  const toolsBusy = Math.max(driven.loaderBusy, stubBusy, (driven.loaderBusy + stubBusy) / toolCores);
+  const inFlight = point.connections * point.inFlight;
+  const together = (WAKES_OF_CALLS * driven.callsPerSecond) / Math.max(1, use.acceptorSleepsPerSecond);
   return {
-    cpuMicrosPerCall: (driven.cpuSeconds * 1e6) / driven.calls,
-    callsPerSecond: driven.callsPerSecond,
-    p99Micros: driven.p99,
-    routerBusy,
-    loaderBusy: driven.loaderBusy,
-    stubBusy,
-    toolsWereTheLimit: routerBusy < ROUTER_BUSY && (toolsBusy > TOOLS_LIMIT || driven.loaderWasTheLimit),
+    ratePerSecond,
+    driven,
+    namenodeBusy: use.stubBusy,
+    othersBusy: use.othersBusy,
+    cpuMicrosPerCall: cpuMicros(driven),
+    routerBusy: peerBusy(driven),
+    callsTogether: Math.max(1, Math.min(inFlight, together)),
     namenodeConnections: stats.connections,
     shares: use.shares,
-    errors: driven.errors,
-    firstError: driven.firstError,
   };
 }
 
@@ -152,7 +154,8 @@ export async function measureMemory(bench: Bench, point: MemoryPoint): Promise<n
   try {
     await setStub(running.stub, point);
     const { ratePerSecond } = point;
-    const [driven, use] = await load(bench, running, point, ratePerSecond, MEMORY_WARMUP_SECONDS, MEMORY_SECONDS);
+    const warmupSeconds = ratePerSecond > 0 ? IDLE_WARMUP_SECONDS : HELD_WARMUP_SECONDS;
+    const [driven, use] = await load(bench, running, point, ratePerSecond, warmupSeconds, MEMORY_SECONDS);
     if (driven.errors > 0) throw new Error(`${driven.errors} errors, the first: ${driven.firstError}`);
     return use.rssBytes;
   } finally {
@@ -174,9 +177,9 @@ async function load(
   warmupSeconds: number,
   seconds: number,
 ): Promise<readonly [Driven, RouterUse]> {
-  const { router, setup } = running;
-  const pid = (router.child as Child).pid;
-  const driven = drive({
+  const { router, stub, setup } = running;
+  const routerPid = (router.child as Child).pid;
+  const ended = driveLoad({
     port: router.port,
     connections: clients.connections,
     inFlight: clients.inFlight,
@@ -185,12 +188,23 @@ async function load(
     seconds,
     warmupSeconds,
     paths: makePaths(setup),
-    watchedPid: pid,
+    watchedPid: routerPid,
     cores: bench.loadCores,
     env: bench.env,
   });
-  const workers = bench.handoff === 'inline' ? 0 : setup.threads;
-  return watchRouter(pid, { acceptors: setup.threads, workers }, warmupSeconds * 1000, driven);
+  const watched: Watched = {
+    routerPid,
+    stubPid: stub.pid,
+    cores: bench.routerCores.split(',').map(Number),
+    acceptors: setup.threads,
+    workers: bench.handoff === 'inline' ? 0 : setup.threads,
+    everyMs: Math.min(MOST_LOOK_MS, (seconds * 1000) / LEAST_LOOKS),
+  };
+  const [result, use] = await watchLoad(watched, ended, ({ startedAt, measuredMs }) => {
+    const fromMs = Date.parse(startedAt) + LOAD_BEGIN_MS + warmupSeconds * 1000;
+    return { fromMs, toMs: fromMs + measuredMs };
+  });
+  return [summarise(result), use];
 }
 
 async function setStub(stub: Child, point: Point): Promise<void> {

@@ -1,32 +1,31 @@
 /** What `npm run bench:scale` writes with --json, and the sums in it. Times in µs, memory in bytes. */
 
 import { median } from '../harness/table.ts';
+import { findLimit } from '../harness/limits.ts';
+import type { Machine } from '../harness/machine.ts';
 import type { Sample } from './measure.ts';
 import {
-  CPU_TERMS,
+  type Coefficients,
   type CpuCoefficients,
+  type CpuRow,
   cpuFeatures,
-  type Fit,
+  fitCpu,
   fitTerms,
   MEMORY_TERMS,
   type MemoryCoefficients,
   type ModelError,
+  marginOf,
+  measureCpuError,
   measureError,
   memoryFeatures,
+  predictCpuMicros,
   predictTerms,
   relativeError,
 } from './model.ts';
-import type { Axis, MemoryPoint, Point } from './points.ts';
+import { type Axis, type MemoryPoint, type Point, PLANNED_LOAD, pointKey } from './points.ts';
 import type { ThreadShares } from './router-watch.ts';
 
-export const SCALE_VERSION = 1;
-
-export interface Machine {
-  readonly processor: string;
-  readonly cores: number;
-  readonly kernel: string;
-  readonly node: string;
-}
+export const SCALE_VERSION = 2;
 
 export interface PointResult {
   readonly point: Point;
@@ -39,7 +38,14 @@ export interface PointResult {
   readonly routerBusy: number;
   readonly loaderBusy: number;
   readonly stubBusy: number;
-  readonly toolsWereTheLimit: boolean;
+  /** Of the router's core, used by others. */
+  readonly othersBusy: number;
+  /** Why calls/s and latency say nothing about the router; '' when it was the limit, or the asked rate of an open loop. */
+  readonly limit: string;
+  /** Calls a second that were asked for; 0: closed loop. */
+  readonly ratePerSecond: number;
+  /** Calls that an acceptor finds at once when it wakes up. */
+  readonly callsTogether: number;
   readonly namenodeConnections: number;
   readonly shares: ThreadShares;
   readonly errors: number;
@@ -74,10 +80,16 @@ export interface CapacityModel {
   readonly memory: MemoryCoefficients;
   readonly memoryFitError: ModelError;
   readonly memoryHeldOutError: ModelError;
-  /** Calls a second that one connection to a NameNode has carried; router or load were the limit, so it may be more. */
+  /** The CPU of the model is multiplied by it: what it says too little, in the median, of the points that it had not seen. */
+  readonly cpuMargin: number;
+  /** Most calls a second that one connection to a NameNode has carried. */
   readonly callsPerNamenodeConnection: number;
-  /** At the base point. */
-  readonly shares: ThreadShares;
+  /** What kept it from carrying more, as far as known: `limit` of that point. */
+  readonly namenodeConnectionLimit: string;
+  /** Calls that an acceptor finds at once at `PLANNED_LOAD` of the base point's calls a second. */
+  readonly together: number;
+  /** Threads of a pair of acceptor and worker: 1 with the inline hand-off. */
+  readonly threadsPerPair: number;
 }
 
 export interface ScaleResult {
@@ -95,107 +107,132 @@ export interface ScaleResult {
   /** Null when too little was measured to fit it; `modelMissing` says why. */
   readonly model: CapacityModel | null;
   readonly modelMissing: string;
+  /** Points that could not be measured in all rounds, and why. */
+  readonly failures: readonly string[];
 }
 
 /** `rounds` of one point, in order, beside those of the reference of its axis. */
-export function summarisePoint(point: Point, rounds: readonly Sample[], reference: readonly Sample[]): PointResult {
+export function summarisePoint(
+  point: Point,
+  rounds: readonly Sample[],
+  reference: readonly Sample[],
+  toolCores: number,
+): PointResult {
   const ratios = rounds.map((sample, round) => sample.cpuMicrosPerCall / (reference[round] as Sample).cpuMicrosPerCall);
   const middle = (read: (sample: Sample) => number): number => median(rounds.map(read));
+  const ratePerSecond = middle((sample) => sample.ratePerSecond);
   return {
     point,
     cpuMicrosPerCall: middle((sample) => sample.cpuMicrosPerCall),
     ratio: median(ratios),
     ratioOfRounds: ratios,
-    callsPerSecond: middle((sample) => sample.callsPerSecond),
-    p99Micros: middle((sample) => sample.p99Micros),
+    callsPerSecond: middle((sample) => sample.driven.callsPerSecond),
+    p99Micros: middle((sample) => sample.driven.p99),
     routerBusy: middle((sample) => sample.routerBusy),
-    loaderBusy: middle((sample) => sample.loaderBusy),
-    stubBusy: middle((sample) => sample.stubBusy),
-    toolsWereTheLimit: rounds.filter((sample) => sample.toolsWereTheLimit).length * 2 > rounds.length,
+    loaderBusy: middle((sample) => sample.driven.loaderBusy),
+    stubBusy: middle((sample) => sample.namenodeBusy),
+    othersBusy: middle((sample) => sample.othersBusy),
+    limit: findLimit(rounds, { ratePerSecond, toolCores, peerCores: 1 }),
+    ratePerSecond,
+    callsTogether: middle((sample) => sample.callsTogether),
     namenodeConnections: Math.max(...rounds.map((sample) => sample.namenodeConnections)),
     shares: {
       acceptor: middle((sample) => sample.shares.acceptor),
       worker: middle((sample) => sample.shares.worker),
       other: middle((sample) => sample.shares.other),
     },
-    errors: rounds.reduce((sum, sample) => sum + sample.errors, 0),
-    firstError: rounds.find((sample) => sample.firstError !== '')?.firstError ?? '',
+    errors: rounds.reduce((sum, sample) => sum + sample.driven.errors, 0),
+    firstError: rounds.find((sample) => sample.driven.firstError !== '')?.driven.firstError ?? '',
   };
 }
 
 export interface Measured {
   readonly axes: readonly { readonly axis: Axis; readonly result: AxisResult }[];
   readonly heldOut: readonly PointResult[];
-  readonly memory: readonly { readonly point: MemoryPoint; readonly rssBytes: number }[];
-  readonly memoryHeldOut: readonly { readonly point: MemoryPoint; readonly rssBytes: number }[];
-  readonly shares: ThreadShares;
+  readonly memory: readonly MeasuredMemory[];
+  readonly memoryHeldOut: readonly MeasuredMemory[];
+  readonly handoff: ScaleResult['handoff'];
+}
+
+export interface MeasuredMemory {
+  readonly point: MemoryPoint;
+  readonly rssBytes: number;
 }
 
 export type Modelled = Pick<ScaleResult, 'heldOut' | 'memory' | 'memoryHeldOut' | 'model' | 'modelMissing'>;
 
 /** Fits the model on the axes and the memory points and holds it against the points that were kept apart. */
 export function modelOf(measured: Measured): Modelled {
-  const cpuRows = measured.axes
-    .filter(({ axis }) => axis.fitted)
-    .flatMap(({ result }) => result.points)
-    .map((result) => ({ features: cpuFeatures(result.point), value: result.cpuMicrosPerCall }));
-  const memoryRows = measured.memory.map(rowOfMemory);
-  let cpu: Fit<(typeof CPU_TERMS)[number]>;
-  let memory: Fit<(typeof MEMORY_TERMS)[number]>;
-  try {
-    cpu = fitTerms(CPU_TERMS, cpuRows);
-    memory = fitTerms(MEMORY_TERMS, memoryRows);
-  } catch (error) {
-    return {
-      heldOut: measured.heldOut.map((result) => ({ ...result, predictedMicrosPerCall: null, error: null })),
-      memory: measured.memory.map(unpredicted),
-      memoryHeldOut: measured.memoryHeldOut.map(unpredicted),
-      model: null,
-      modelMissing: error instanceof Error ? error.message : String(error),
-    };
-  }
-  const predictMemory = ({ point, rssBytes }: { point: MemoryPoint; rssBytes: number }): MemoryResult => {
-    const predictedBytes = predictTerms(MEMORY_TERMS, memory.coefficients, memoryFeatures(point));
+  const model = fitModel(measured);
+  const isMissing = model instanceof Error;
+  const predictMemory = ({ point, rssBytes }: MeasuredMemory): MemoryResult => {
+    if (isMissing) return { point, rssBytes, predictedBytes: null, error: null };
+    const predictedBytes = predictTerms(MEMORY_TERMS, model.memory, memoryFeatures(point, model.threadsPerPair));
     return { point, rssBytes, predictedBytes, error: relativeError(predictedBytes, rssBytes) };
   };
-  const heldOut = measured.heldOut.map((result) => {
-    const predictedMicrosPerCall = predictTerms(CPU_TERMS, cpu.coefficients, cpuFeatures(result.point));
-    return { ...result, predictedMicrosPerCall, error: relativeError(predictedMicrosPerCall, result.cpuMicrosPerCall) };
-  });
-  const heldOutRows = measured.heldOut.map((result) => ({
-    features: cpuFeatures(result.point),
-    value: result.cpuMicrosPerCall,
-  }));
   return {
-    heldOut,
+    heldOut: measured.heldOut.map((result) => {
+      if (isMissing) return { ...result, predictedMicrosPerCall: null, error: null };
+      const predictedMicrosPerCall = predictCpuMicros(model.cpu, rowOfCpu(result).features);
+      const error = relativeError(predictedMicrosPerCall, result.cpuMicrosPerCall);
+      return { ...result, predictedMicrosPerCall, error };
+    }),
     memory: measured.memory.map(predictMemory),
     memoryHeldOut: measured.memoryHeldOut.map(predictMemory),
-    modelMissing: '',
-    model: {
-      cpu: cpu.coefficients,
-      cpuFitError: cpu.fitError,
-      cpuHeldOutError: measureError(CPU_TERMS, cpu.coefficients, heldOutRows),
-      memory: memory.coefficients,
-      memoryFitError: memory.fitError,
-      memoryHeldOutError: measureError(MEMORY_TERMS, memory.coefficients, measured.memoryHeldOut.map(rowOfMemory)),
-      callsPerNamenodeConnection: callsPerNamenodeConnection(measured.axes.flatMap(({ result }) => result.points)),
-      shares: measured.shares,
-    },
+    model: isMissing ? null : model,
+    modelMissing: isMissing ? model.message : '',
   };
 }
 
-function unpredicted(measured: { readonly point: MemoryPoint; readonly rssBytes: number }): MemoryResult {
-  return { ...measured, predictedBytes: null, error: null };
+/** An Error that says why there is none. */
+function fitModel(measured: Measured): CapacityModel | Error {
+  const threadsPerPair = measured.handoff === 'inline' ? 1 : 2;
+  const rowOfMemory = ({ point, rssBytes }: MeasuredMemory): { features: number[]; value: number } => ({
+    features: memoryFeatures(point, threadsPerPair),
+    value: rssBytes,
+  });
+  // Points that several axes share count once.
+  const points = new Map(measured.axes.flatMap(({ result }) => result.points).map((result) => [pointKey(result.point), result]));
+  const fitted = new Set(measured.axes.filter(({ axis }) => axis.fitted).flatMap(({ axis }) => axis.points.map(pointKey)));
+  const cpuRows = [...points].filter(([key]) => fitted.has(key)).map(([, result]) => rowOfCpu(result));
+  const planned = [...points.values()].find(({ point }) => point.loadShare === PLANNED_LOAD);
+  if (planned === undefined) return new Error("the axis 'load' was not measured: it tells how many calls come at once");
+  let cpu: ReturnType<typeof fitCpu>;
+  let memory: Coefficients<(typeof MEMORY_TERMS)[number]>;
+  const memoryRows = measured.memory.map(rowOfMemory);
+  try {
+    cpu = fitCpu(cpuRows);
+    memory = fitTerms(MEMORY_TERMS, memoryRows);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+  const cpuHeldOutError = measureCpuError(cpu.coefficients, measured.heldOut.map(rowOfCpu));
+  const busiest = findBusiestConnection([...points.values()]);
+  return {
+    cpu: cpu.coefficients,
+    cpuFitError: cpu.fitError,
+    cpuHeldOutError,
+    cpuMargin: marginOf(cpuHeldOutError),
+    memory,
+    memoryFitError: measureError(MEMORY_TERMS, memory, memoryRows),
+    memoryHeldOutError: measureError(MEMORY_TERMS, memory, measured.memoryHeldOut.map(rowOfMemory)),
+    callsPerNamenodeConnection: busiest.callsPerSecond,
+    namenodeConnectionLimit: busiest.limit,
+    together: planned.callsTogether,
+    threadsPerPair,
+  };
 }
 
-function rowOfMemory({ point, rssBytes }: { point: MemoryPoint; rssBytes: number }): {
-  features: number[];
-  value: number;
-} {
-  return { features: memoryFeatures(point), value: rssBytes };
+function rowOfCpu({ point, cpuMicrosPerCall, callsTogether, shares }: PointResult): CpuRow {
+  return { features: cpuFeatures(point, callsTogether), cpuMicrosPerCall, shares };
 }
 
 /** The most that a single connection to the NameNode has carried in any point. */
-export function callsPerNamenodeConnection(points: readonly PointResult[]): number {
-  return Math.max(0, ...points.map((result) => result.callsPerSecond / Math.max(1, result.namenodeConnections)));
+export function findBusiestConnection(points: readonly PointResult[]): { callsPerSecond: number; limit: string } {
+  let busiest = { callsPerSecond: 0, limit: '' };
+  for (const { callsPerSecond, namenodeConnections, limit } of points) {
+    const each = callsPerSecond / Math.max(1, namenodeConnections);
+    if (each > busiest.callsPerSecond) busiest = { callsPerSecond: each, limit };
+  }
+  return busiest;
 }

@@ -13,17 +13,21 @@ const SAMPLE_EVERY_MS = 1000;
 /** Samples that a result keeps: more than two days. */
 const MAX_SAMPLES = 200_000;
 
-/** What /proc says of a process at one moment. */
-export interface ProcessSample {
+/** What /proc says of a process at one moment, as far as two short files hold it. */
+export interface ProcessUsage {
   readonly cpuSeconds: number;
   readonly rssBytes: number;
+  readonly threads: number;
+  /** Since the start of the machine, in ticks: tells a process from a later one with the same number. */
+  readonly startTicks: number;
+}
+
+/** The rest takes the longer, the more descriptors and threads there are. */
+export interface ProcessSample extends ProcessUsage {
   readonly descriptors: number;
   readonly sockets: number;
   readonly voluntarySwitches: number;
   readonly involuntarySwitches: number;
-  readonly threads: number;
-  /** Since the start of the machine, in ticks: tells a process from a later one with the same number. */
-  readonly startTicks: number;
 }
 
 /** Samples a process each second between begin and end. One that ends meanwhile keeps its last sample. */
@@ -110,6 +114,17 @@ export class ProcessWatch implements Disposable {
 
 /** Null when there is no such process, or no more than what is left of one until its parent has asked for it. */
 export function readProcess(pid: number): ProcessSample | null {
+  const usage = readUsage(pid);
+  if (usage === null) return null;
+  try {
+    return { ...usage, ...countDescriptors(pid), ...sumSwitches(pid) };
+  } catch {
+    return null;
+  }
+}
+
+/** Null as above. */
+export function readUsage(pid: number): ProcessUsage | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -120,8 +135,6 @@ export function readProcess(pid: number): ProcessSample | null {
       rssBytes: Number(rss[1]) * 1024,
       threads: Number(fields[NUM_THREADS]),
       startTicks: Number(fields[START_TIME]),
-      ...countDescriptors(pid),
-      ...sumSwitches(pid),
     };
   } catch {
     return null;
