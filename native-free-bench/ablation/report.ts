@@ -1,13 +1,11 @@
 /** Numbers of the ablation bench: what the rounds of a load give for each variant, what each optimisation is worth, and the tables. */
 
-import type { Driven } from '../harness/drive.ts';
-import { markdownTable, median, printTable } from '../harness/table.ts';
+import { cpuMicros, findLimit, findShortfall, type Metered, peerBusy } from '../harness/limits.ts';
+import { grouped, markdownTable, median, percent, printTable } from '../harness/table.ts';
 import { FULL, type Published, type Variant } from './variants.ts';
 
-/** Below this share of its core the router was not the limit: its calls a second say more about loader and stub. */
-const BUSY_SHARE = 0.9;
-/** Marks such numbers in the tables. */
-const NOT_THE_LIMIT = '†';
+/** Marks calls a second and latencies that say nothing about the router, or come from a rate that was not achieved. */
+const NO_EVIDENCE = '†';
 
 export interface LoadPoint {
   readonly name: string;
@@ -20,18 +18,28 @@ export interface LoadPoint {
 
 export interface VariantSummary {
   readonly variant: string;
+  /** Why calls/s and latencies say nothing about the router; '' when they do. CPU per call stands in any case. */
+  readonly limit: string;
+  /** How much of the asked rate was achieved, when that is too little; '' otherwise. */
+  readonly shortfall: string;
   /** Medians of the rounds. */
   readonly callsPerSecond: number;
   readonly cpuMicrosPerCall: number;
   readonly p50Micros: number;
   readonly p99Micros: number;
+  /** Since the write of the calls. */
+  readonly serviceP99Micros: number;
   /** Share of its core that the router used. */
   readonly busy: number;
+  readonly loaderBusy: number;
+  readonly namenodeBusy: number;
+  /** Of the router's core, used by others. */
+  readonly othersBusy: number;
   readonly errors: number;
   readonly firstError: string;
-  /** Full router through this variant within each round, median: calls a second, calls per CPU second, p99. */
+  /** Full router through this variant within each round, median: calls a second, calls per CPU second, p99 since the write. */
   readonly gain: Gain;
-  readonly rounds: readonly Driven[];
+  readonly rounds: readonly Metered[];
 }
 
 /** What the full router has of each, as a multiple of the variant's. */
@@ -46,25 +54,40 @@ export interface LoadSummary {
   readonly variants: readonly VariantSummary[];
 }
 
-/** `rounds` holds as many rounds of each variant, FULL among them, in the order in which they were run. */
-export function summariseLoad(load: LoadPoint, rounds: ReadonlyMap<string, readonly Driven[]>): LoadSummary {
-  const full = rounds.get(FULL.name) as readonly Driven[];
+/**
+ * `rounds` holds as many rounds of each variant, FULL among them, in the order in which they were run. `toolCores`: cores that load and
+ * NameNode share.
+ */
+export function summariseLoad(
+  load: LoadPoint,
+  rounds: ReadonlyMap<string, readonly Metered[]>,
+  toolCores: number,
+): LoadSummary {
+  const { ratePerSecond } = load;
+  const full = rounds.get(FULL.name) as readonly Metered[];
   const variants = [...rounds].map(([variant, own]): VariantSummary => {
-    const gainOf = (value: (round: Driven) => number): number =>
-      median(own.map((round, i) => value(full[i] as Driven) / value(round)));
+    const medianOf = (figure: (round: Metered) => number): number => median(own.map(figure));
+    const gainOf = (figure: (round: Metered) => number): number =>
+      median(own.map((round, i) => figure(full[i] as Metered) / figure(round)));
     return {
       variant,
-      callsPerSecond: median(own.map((round) => round.callsPerSecond)),
-      cpuMicrosPerCall: median(own.map(cpuMicros)),
-      p50Micros: median(own.map((round) => round.p50)),
-      p99Micros: median(own.map((round) => round.p99)),
-      busy: median(own.map((round) => round.cpuSeconds / round.seconds)),
-      errors: own.reduce((sum, round) => sum + round.errors, 0),
-      firstError: own.find((round) => round.firstError !== '')?.firstError ?? '',
+      limit: findLimit(own, { ratePerSecond, toolCores, peerCores: 1 }),
+      shortfall: findShortfall(own, ratePerSecond),
+      callsPerSecond: medianOf(({ driven }) => driven.callsPerSecond),
+      cpuMicrosPerCall: medianOf(({ driven }) => cpuMicros(driven)),
+      p50Micros: medianOf(({ driven }) => driven.p50),
+      p99Micros: medianOf(({ driven }) => driven.p99),
+      serviceP99Micros: medianOf(({ driven }) => driven.serviceP99),
+      busy: medianOf(({ driven }) => peerBusy(driven)),
+      loaderBusy: medianOf(({ driven }) => driven.loaderBusy),
+      namenodeBusy: medianOf((round) => round.namenodeBusy),
+      othersBusy: medianOf((round) => round.othersBusy),
+      errors: own.reduce((sum, { driven }) => sum + driven.errors, 0),
+      firstError: own.find(({ driven }) => driven.firstError !== '')?.driven.firstError ?? '',
       gain: {
-        callsPerSecond: gainOf((round) => round.callsPerSecond),
-        callsPerCpuSecond: gainOf((round) => 1 / cpuMicros(round)),
-        p99: gainOf((round) => round.p99),
+        callsPerSecond: gainOf(({ driven }) => driven.callsPerSecond),
+        callsPerCpuSecond: gainOf(({ driven }) => 1 / cpuMicros(driven)),
+        p99: gainOf(({ driven }) => driven.serviceP99),
       },
       rounds: own,
     };
@@ -72,37 +95,60 @@ export function summariseLoad(load: LoadPoint, rounds: ReadonlyMap<string, reado
   return { load, variants };
 }
 
-function cpuMicros(round: Driven): number {
-  return (round.cpuSeconds * 1e6) / round.calls;
-}
-
-const LOAD_HEADINGS = ['variant', 'calls/s', 'CPU µs/call', 'of full', 'p50 µs', 'p99 µs', 'router busy', 'errors'];
+const LOAD_HEADINGS = [
+  'variant',
+  'calls/s',
+  'CPU µs/call',
+  'of full',
+  'p50 µs',
+  'p99 µs',
+  'p99 since write',
+  'router busy',
+  'load busy',
+  'NN busy',
+  'others',
+  'errors',
+];
 
 export function printLoad(summary: LoadSummary): string {
   const table = printTable(LOAD_HEADINGS, loadRows(summary)).split('\n');
-  const faults = summary.variants
-    .filter((variant) => variant.errors > 0)
-    .map((variant) => `  ${variant.variant}: first error: ${variant.firstError}`);
-  return [`${summary.load.name}: ${summary.load.meaning}`, ...table.map((line) => `  ${line}`), ...faults, ''].join(
+  const notes = notesOf(summary).map((note) => `  ${note}`);
+  return [`${summary.load.name}: ${summary.load.meaning}`, ...table.map((line) => `  ${line}`), ...notes, ''].join(
     '\n',
   );
 }
 
-function loadRows({ load, variants }: LoadSummary): string[][] {
-  return variants.map((variant) => [
-    variant.variant,
-    Math.round(variant.callsPerSecond).toLocaleString('en-US') + markOf(load, variant),
-    variant.cpuMicrosPerCall.toFixed(2),
-    variant.gain.callsPerCpuSecond.toFixed(2),
-    variant.p50Micros.toFixed(0),
-    variant.p99Micros.toFixed(0),
-    `${(variant.busy * 100).toFixed(0)} %`,
-    String(variant.errors),
-  ]);
+function loadRows({ variants }: LoadSummary): string[][] {
+  return variants.map((variant) => {
+    const mark = markOf(variant);
+    return [
+      variant.variant,
+      grouped(variant.callsPerSecond) + mark,
+      variant.cpuMicrosPerCall.toFixed(2),
+      variant.gain.callsPerCpuSecond.toFixed(2),
+      variant.p50Micros.toFixed(0) + mark,
+      variant.p99Micros.toFixed(0) + mark,
+      variant.serviceP99Micros.toFixed(0) + mark,
+      percent(variant.busy),
+      percent(variant.loaderBusy),
+      percent(variant.namenodeBusy),
+      percent(variant.othersBusy),
+      String(variant.errors),
+    ];
+  });
 }
 
-function markOf(load: LoadPoint, variant: VariantSummary): string {
-  return load.ratePerSecond === 0 && variant.busy < BUSY_SHARE ? NOT_THE_LIMIT : '';
+function markOf({ limit, shortfall }: VariantSummary): string {
+  return limit === '' && shortfall === '' ? '' : NO_EVIDENCE;
+}
+
+/** What a reader must know of single rows. */
+function notesOf({ variants }: LoadSummary): string[] {
+  return variants.flatMap(({ variant, limit, shortfall, errors, firstError }) => [
+    ...(limit === '' ? [] : [`${variant}: ${limit}`]),
+    ...(shortfall === '' ? [] : [`${variant}: ${shortfall}`]),
+    ...(errors === 0 ? [] : [`${variant}: first error: ${firstError}`]),
+  ]);
 }
 
 /** One row for each variant: what its optimisation gives the router, and what the publication reported. */
@@ -122,12 +168,10 @@ export function gainTable(
     for (const { load, variants: summaries } of loads) {
       const own = summaries.find((summary) => summary.variant === variant.name) as VariantSummary;
       const fullSummary = summaries.find((summary) => summary.variant === FULL.name) as VariantSummary;
-      if (load.ratePerSecond > 0) row.push(percent(own.gain.p99));
-      else {
-        // Capped by loader or stub on either side, the two are nearer to each other than the routers are.
-        const mark = markOf(load, own) || markOf(load, fullSummary);
-        row.push(percent(own.gain.callsPerSecond) + mark, percent(own.gain.callsPerCpuSecond));
-      }
+      // A mark on either side is one on the change between them.
+      const mark = markOf(own) || markOf(fullSummary);
+      if (load.ratePerSecond > 0) row.push(change(own.gain.p99) + mark);
+      else row.push(change(own.gain.callsPerSecond) + mark, change(own.gain.callsPerCpuSecond));
     }
     return [...row, ...publishedCells(variant.published)];
   });
@@ -136,18 +180,18 @@ export function gainTable(
 
 function publishedCells(published: Published | null): string[] {
   if (published === null) return ['–', '–', '–'];
-  return [published.step, percent(1 + published.throughput / 100), percent(1 + published.p99 / 100)];
+  return [published.step, change(1 + published.throughput / 100), change(1 + published.p99 / 100)];
 }
 
 /** A factor as a change: 1.25 is +25 %. */
-function percent(factor: number): string {
-  const change = Math.round((factor - 1) * 100);
-  return `${change < 0 ? '−' : '+'}${Math.abs(change)} %`;
+function change(factor: number): string {
+  const hundredths = Math.round((factor - 1) * 100);
+  return `${hundredths < 0 ? '−' : '+'}${Math.abs(hundredths)} %`;
 }
 
 export const GAIN_NOTES: readonly string[] = [
-  'Change of the full router against the one without the optimisation, within each round, median. capacity: calls per CPU second of the whole router.',
-  `${NOT_THE_LIMIT} the router was busy for less than ${BUSY_SHARE * 100} % of its core: loader or stub were the limit, only capacity counts.`,
+  'Change of the full router against the one without the optimisation, within each round, median. capacity: calls per CPU second of the whole router. p99: from the write of the calls.',
+  `${NO_EVIDENCE} the router was not the limit, or not alone, or did not achieve the rate: only capacity counts. The lines below each load say why.`,
   'Published: what a published optimisation of the Java Router reported for its own steps, on its own machines and load; serialization is one step for scan and reply, handlers one for message and inline.',
 ];
 
@@ -157,6 +201,8 @@ export function markdownReport(title: string, variants: readonly Variant[], load
   for (const summary of loads) {
     parts.push('', `## ${summary.load.name}`, '', `${summary.load.meaning}.`, '');
     parts.push(markdownTable(LOAD_HEADINGS, loadRows(summary)));
+    const notes = notesOf(summary).map((note) => `- ${note}`);
+    if (notes.length > 0) parts.push('', ...notes);
   }
   return `${parts.join('\n')}\n`;
 }

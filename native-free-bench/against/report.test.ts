@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Driven } from '../harness/drive.ts';
 import type { Plan } from './plan.ts';
-import { printScenario, printVerdicts, type Report, toJson, toMarkdown } from './report.ts';
+import { printScenario, printVerdicts, type Report, reportJson, toMarkdown } from './report.ts';
 import { type Peer, SCENARIOS, type Scenario } from './scenarios.ts';
 import { judge, type Round, summarise } from './summary.ts';
 
@@ -108,7 +108,7 @@ describe('text', () => {
 
 describe('files', () => {
   it('holds every round in the JSON, and the settings of the Java Routers', () => {
-    const json = JSON.parse(toJson(report));
+    const json = JSON.parse(reportJson(report));
     const ring = json.scenarios[0].peers.find((row: { peer: string }) => row.peer === 'ring');
     expect(ring.rounds.map((own: Round) => own.driven.errors)).toEqual([0, 1]);
     expect(json.javaSettings['java-pool']['dfs.federation.router.handler.count']).toBe('256');

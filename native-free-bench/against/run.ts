@@ -200,7 +200,8 @@ class Run {
 }
 
 function describe(driven: Driven): string {
-  const cpu = driven.cpuSeconds === 0 || driven.calls === 0 ? '' : `, ${cpuMicros(driven).toFixed(2)} µs of CPU per call`;
+  const cpu =
+    driven.cpuSeconds === 0 || driven.calls === 0 ? '' : `, ${cpuMicros(driven).toFixed(2)} µs of CPU per call`;
   const errors = driven.errors === 0 ? '' : `, ${driven.errors} errors: ${driven.firstError}`;
   return `${driven.callsPerSecond.toFixed(0)} calls/s, p50 ${driven.p50.toFixed(0)} µs, p99 ${driven.p99.toFixed(0)} µs${cpu}${errors}`;
 }

@@ -105,38 +105,26 @@ describe('limit', () => {
   const limitOf = (peer: Peer, own: Round[], rate = 0): string =>
     rowOf(new Map<Peer, Round[]>([[peer, own]]), peer, rate).limit;
 
-  it('is none when the peer was busy in a closed loop', () => {
-    expect(limitOf('ring', [round(10), round(10), round(10, { cpuSeconds: 2 })])).toBe('');
+  it('is found with the rate of the scenario', () => {
+    const idle = round(10, { cpuSeconds: 2 });
+    expect(limitOf('ring', [round(10)])).toBe('');
+    expect(limitOf('haproxy', [idle])).toMatch(/^neither end was saturated/);
+    expect(limitOf('ring', [idle], 1000)).toBe('');
+    expect(limitOf('ring', [round(10, { loaderBusy: 0.6, namenodeBusy: 0.35 })], 1000)).toMatch(/^the tools/);
   });
 
-  it('is the tools when the peer was idle and they were not', () => {
-    const idle = round(10, { cpuSeconds: 2, loaderBusy: 0.5, namenodeBusy: 0.45 });
-    expect(limitOf('haproxy', [idle, idle, round(10)])).toMatch(/^the tools were the limit: .* 95 %$/);
-    expect(limitOf('haproxy', [round(10, { cpuSeconds: 2 })])).toMatch(/^neither end was saturated/);
-  });
-
-  it('is the disturbance when others used the core of the peer', () => {
-    const disturbed = round(10, { othersBusy: 0.3 });
-    expect(limitOf('ring', [disturbed])).toBe('disturbed: other processes used 30 % of its core');
-    expect(limitOf('direct', [disturbed], 1000)).toMatch(/^disturbed/);
-    expect(limitOf('ring', [disturbed, round(10), round(10)])).toBe('');
-  });
-
-  it('is the loader when the loader says so, but not for a closed loop that has filled the core of its peer', () => {
-    const own = round(10, { loaderWasTheLimit: true });
-    expect(limitOf('ring', [own])).toBe('');
-    expect(limitOf('ring', [{ ...own, driven: { ...own.driven, cpuSeconds: 2 } }])).toBe('the loader was the limit');
-    expect(limitOf('ring', [own], 1000)).toBe('the loader was the limit');
-  });
-
-  it('does not ask a peer to be busy in an open loop', () => {
-    expect(limitOf('ring', [round(10, { cpuSeconds: 1 })], 1000)).toBe('');
-    expect(limitOf('ring', [round(10, { loaderBusy: 0.6, namenodeBusy: 0.35 })], 1000)).toMatch(/tools/);
+  it('is the loader when it says so, and both when the core of the peer was full too', () => {
+    const own = { loaderWasTheLimit: true };
+    expect(limitOf('ring', [round(10, own)])).toMatch(/^peer and tools were both full/);
+    expect(limitOf('ring', [round(10, { ...own, cpuSeconds: 2 })])).toBe('the loader was the limit');
+    expect(limitOf('ring', [round(10, own)], 1000)).toBe('the loader was the limit');
+    expect(limitOf('java-pool', [round(10, { loaderBusy: 0.7, namenodeBusy: 0.25 })])).toMatch(/both full: .* 95 %$/);
   });
 
   it('always holds for the direct connection in a closed loop', () => {
     expect(limitOf('direct', [round(10)])).toMatch(/no peer/);
     expect(limitOf('direct', [round(10)], 1000)).toBe('');
+    expect(limitOf('direct', [round(10, { callsPerSecond: 900 })], 1000)).toMatch(/90\.0 % of the asked rate$/);
   });
 });
 
@@ -157,6 +145,13 @@ describe('targets of closed loops', () => {
     expect(resultOf(judged(10, 100, 11), 'HAProxy')).toBe('missed');
     expect(resultOf(judged(10, 100, 12), 'HAProxy')).toBe('reached');
     expect(resultOf(judged(10, 100, 20), 'HAProxy')).toBe('aim reached');
+  });
+
+  it('are printed with the digits that tell a miss from a hit', () => {
+    const [ofJava, ofHaproxy] = judged(10, 79.99, 11.106);
+    expect(ofJava).toMatchObject({ target: '≥ 8, aim 10', value: '7.999', result: 'missed' });
+    expect(ofHaproxy).toMatchObject({ target: '≤ 0.9, aim 0.7', value: '0.9004', result: 'missed' });
+    expect(judged(10, 80, 20)[0]).toMatchObject({ value: '8.0', result: 'reached' });
   });
 
   it('are not measured without the peer, and other peers have none', () => {
@@ -197,13 +192,26 @@ describe('targets of fixed rates', () => {
     expect(resultOf(judged('ring', { p99: 601 }, 400), 'p99')).toBe('missed');
   });
 
+  it('judge p99 since the write apart, against the same share of the same peers', () => {
+    const verdicts = judged('ring', { p99: 501, serviceP99: 300 });
+    expect(resultOf(verdicts, 'p99, µs')).toBe('missed');
+    expect(resultOf(verdicts, 'p99 since the write')).toBe('reached');
+    const others = judged('ring', { p99: 500, serviceP99: 301 });
+    expect(resultOf(others, 'p99, µs')).toBe('reached');
+    expect(others.find((verdict) => verdict.what.includes('p99 since'))).toMatchObject({
+      result: 'missed',
+      target: expect.stringMatching(/^≤ 300 /),
+      value: '301, 1.003 × the bound',
+    });
+  });
+
   it('are not measured when the tools were the limit', () => {
     const verdicts = judged('ring', { loaderWasTheLimit: true });
-    expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'not measured']);
+    expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'not measured', 'not measured']);
   });
 
   it('are not measured when the peer that they depend on was not measured', () => {
     const verdicts = judged('ring', { p50: 100 }, 100, { othersBusy: 0.5 });
-    expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'reached']);
+    expect(verdicts.map((verdict) => verdict.result)).toEqual(['not measured', 'reached', 'reached']);
   });
 });

@@ -116,6 +116,30 @@ describe('figures', () => {
     expect(leftOut).toEqual(['64x1 haproxy', '64x1 java-pool', '64x1 inline']);
   });
 
+  it('at fixed rates have the latency since the write too, where the bench gives it', () => {
+    const row = (peer: string, serviceP99Micros: number) => againstRow(peer, 5_000, 2_000, { serviceP99Micros });
+    const rate = { scenario: 'rate-50', ratePerSecond: 5_000 };
+    const peers = [row('haproxy', 100), row('java-pool', 800), row('java-single', 400), row('ring', 200)];
+    const figures = [
+      ...readOf('against', againstResult(peers, rate)).figures,
+      ...readOf('path', {
+        scenarios: [
+          {
+            scenario: '64@10000',
+            variants: [
+              { ...pathRow('haproxy', 1, 1, 1), serviceP99Micros: 50 },
+              { ...pathRow('ring', 1, 1, 1), serviceP99Micros: 60 },
+            ],
+          },
+        ],
+      }).figures,
+    ];
+    expect(figures.filter(({ unit }) => unit === 'p99 µs since write')).toEqual([
+      { row: 'rate-50 ring', unit: 'p99 µs since write', value: 200, ofPeers: { HAProxy: 2, 'Java Router': 0.5 } },
+      { row: '64@10000 ring', unit: 'p99 µs since write', value: 60, ofPeers: { HAProxy: 1.2 } },
+    ]);
+  });
+
   it('of the ablation are put beside the full router, under one name for all fixed rates', () => {
     const gain = { callsPerSecond: 1.25, callsPerCpuSecond: 2, p99: 0.5 };
     const row = (variant: string, busy: number) => ({

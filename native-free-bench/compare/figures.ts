@@ -40,6 +40,13 @@ type Ratios = Readonly<Record<string, number | null>>;
 const CPU = 'CPU µs/call';
 const CALLS = 'calls/s';
 const P99 = 'p99 µs';
+/** In an open loop p99 counts from the due time and so has the wait for the loader's own tick in it, for all peers. */
+const SERVICE_P99 = 'p99 µs since write';
+const CLOSED_FIELDS = [
+  ['callsPerSecond', CALLS],
+  ['p99Micros', P99],
+] as const;
+const OPEN_FIELDS = [...CLOSED_FIELDS, ['serviceP99Micros', SERVICE_P99]] as const;
 const OWN_VARIANTS: readonly string[] = ['ring', 'inline'];
 
 const READERS = {
@@ -74,8 +81,9 @@ function readPath(whole: JsonPlace, found: Found): void {
     const name = scenario.text('scenario');
     const variants = scenario.list('variants');
     // CLIENTS@RATE is an open loop, in which nobody is meant to be full.
+    const isOpen = name.includes('@');
     const isValid = (variant: JsonPlace): boolean =>
-      optionalText(variant, 'limit') === '' && (name.includes('@') || isSaturated(variant, 'proxyBusy'));
+      optionalText(variant, 'limit') === '' && (isOpen || isSaturated(variant, 'proxyBusy'));
     const peer = variants.find((variant) => variant.text('variant') === 'haproxy') ?? null;
     const validPeer = peer !== null && isValid(peer) ? peer : null;
     if (peer !== null && validPeer === null) found.leftOut.push(`${name} haproxy`);
@@ -88,10 +96,9 @@ function readPath(whole: JsonPlace, found: Found): void {
         found.leftOut.push(row);
         continue;
       }
-      add(found, row, CALLS, variant.number('callsPerSecond'), {
-        HAProxy: through(variant, validPeer, 'callsPerSecond'),
-      });
-      add(found, row, P99, variant.number('p99Micros'), { HAProxy: through(variant, validPeer, 'p99Micros') });
+      for (const [field, unit] of isOpen ? OPEN_FIELDS : CLOSED_FIELDS) {
+        addIfThere(found, row, unit, variant, field, { HAProxy: validPeer });
+      }
     }
   }
 }
@@ -114,7 +121,7 @@ function readMicro(whole: JsonPlace, found: Found): void {
 function readAgainst(whole: JsonPlace, found: Found): void {
   for (const scenario of whole.list('scenarios')) {
     const name = scenario.text('scenario');
-    noteRate(found, name, scenario);
+    const isOpen = noteRate(found, name, scenario) > 0;
     const peers = scenario.list('peers');
     const isValid = (peer: JsonPlace): boolean => peer.text('limit') === '';
     for (const peer of peers) {
@@ -136,22 +143,17 @@ function readAgainst(whole: JsonPlace, found: Found): void {
         });
       }
       if (!isValid(peer)) continue;
-      for (const [field, unit] of [
-        ['callsPerSecond', CALLS],
-        ['p99Micros', P99],
-      ] as const) {
-        add(found, row, unit, peer.number(field), {
-          HAProxy: through(peer, haproxy, field),
-          'Java Router': through(peer, bestOf(javas, field, unit === CALLS), field),
-        });
+      for (const [field, unit] of isOpen ? OPEN_FIELDS : CLOSED_FIELDS) {
+        const java = bestOf(javas, field, unit === CALLS);
+        addIfThere(found, row, unit, peer, field, { HAProxy: haproxy, 'Java Router': java });
       }
     }
   }
 }
 
 function bestOf(peers: readonly JsonPlace[], name: string, most: boolean): JsonPlace | null {
-  const sorted = peers.toSorted((a, b) => (most ? b.number(name) - a.number(name) : a.number(name) - b.number(name)));
-  return sorted[0] ?? null;
+  const value = (peer: JsonPlace): number => peer.optionalNumber(name) ?? (most ? 0 : Number.POSITIVE_INFINITY);
+  return peers.toSorted((a, b) => (most ? value(b) - value(a) : value(a) - value(b)))[0] ?? null;
 }
 
 /** In all three units the bench gives what the full router has as a multiple of the variant's, or its inverse. */
@@ -222,9 +224,11 @@ function readMemory(whole: JsonPlace, found: Found): void {
   if (found.figures.length === 0) throw new Error(`${whole.place}one of calls, idle and start is wanted`);
 }
 
-function noteRate(found: Found, name: string, place: JsonPlace): void {
+/** Calls a second of an open loop; 0: closed loop. */
+function noteRate(found: Found, name: string, place: JsonPlace): number {
   const rate = place.optionalNumber('ratePerSecond') ?? 0;
   if (rate > 0) found.rates.push(`${name} ${Math.round(rate).toLocaleString('en-US')}`);
+  return rate;
 }
 
 /** Also when the file does not say how busy it was. */
@@ -236,10 +240,6 @@ function optionalText(place: JsonPlace, name: string): string {
   return place.optional(name) === null ? '' : place.text(name);
 }
 
-function through(own: JsonPlace, peer: JsonPlace | null, name: string): number | null {
-  return peer === null ? null : own.number(name) / peer.number(name);
-}
-
 function count(place: JsonPlace, name: string): string {
   return place.number(name).toLocaleString('en-US');
 }
@@ -247,4 +247,22 @@ function count(place: JsonPlace, name: string): string {
 function add(found: Found, row: string, unit: string, value: number, ofPeers: Ratios): void {
   const known = Object.entries(ofPeers).filter((entry): entry is [string, number] => entry[1] !== null);
   found.figures.push({ row, unit, value, ofPeers: Object.fromEntries(known) });
+}
+
+/** The field of `own` and as a multiple of that of the peers; nothing when `own` has none, as results of older benches. */
+function addIfThere(
+  found: Found,
+  row: string,
+  unit: string,
+  own: JsonPlace,
+  field: string,
+  peers: Readonly<Record<string, JsonPlace | null>>,
+): void {
+  const value = unit === SERVICE_P99 ? own.optionalNumber(field) : own.number(field);
+  if (value === null) return;
+  const ratios = Object.entries(peers).map(([name, peer]) => {
+    const other = peer?.optionalNumber(field) ?? null;
+    return [name, other === null || other === 0 ? null : value / other] as const;
+  });
+  add(found, row, unit, value, Object.fromEntries(ratios));
 }

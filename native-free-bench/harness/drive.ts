@@ -3,7 +3,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { Child } from './children.ts';
 import { ROUTER_SOURCES } from './proxies.ts';
 

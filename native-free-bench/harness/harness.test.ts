@@ -4,11 +4,14 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { REQUEST_NAMES } from '../../src/load/plan/operations.ts';
+import { CallFrames, FIRST_CALL_ID } from '../../src/load/thread/call-frames.ts';
+import { PathTable } from '../../src/load/thread/path-table.ts';
 import { decodePlain, messageType, type Plain } from '../../src/wire/messages.ts';
 import { type Round, summarise } from '../path/report.ts';
 import { SCENARIOS, type Scenario } from '../path/scenarios.ts';
 import { Child } from './children.ts';
-import type { Driven } from './drive.ts';
+import { benchPaths, type Driven } from './drive.ts';
 import {
   bytesField,
   CallId,
@@ -69,6 +72,20 @@ describe('frames', () => {
     expect(decodePlain(messageType('hadoop.hdfs.GetFileInfoRequestProto'), request)).toEqual({ src: PATH });
   });
 
+  it('are as long as those that the load tool sends for the paths of the benches', () => {
+    const paths = new PathTable();
+    for (const path of benchPaths()) paths.add(path);
+    const frames = new CallFrames([], 0, paths, 'bench');
+    const out = Buffer.alloc(frames.frameBound);
+    const getFileInfo = REQUEST_NAMES.indexOf('getFileInfo');
+    for (const path of [0, 1, paths.count - 1]) {
+      expect(frames.write(out, 0, getFileInfo, FIRST_CALL_ID, CLIENT_ID, path, 0, 0, 0)).toBe(160);
+    }
+    const own = encodeCall('getFileInfo', bytesField(1, benchPaths(1)[0] as string), CLIENT_ID, CallId.FIRST);
+    frames.write(out, 0, getFileInfo, CallId.FIRST, CLIENT_ID, 0, 0, 0, 0);
+    expect(out.toString('hex', 0, 160)).toBe(own.toString('hex'));
+  });
+
   it('makes a reply of 210 bytes that protobufjs reads', () => {
     const call = callOf('getFileInfo');
     const fields = new RequestFields();
@@ -127,7 +144,7 @@ describe('frames', () => {
 
 describe('report', () => {
   const round = (cpuSeconds: number, calls: number): Round => ({
-    load: {
+    driven: {
       calls,
       seconds: 4,
       callsPerSecond: calls / 4,
@@ -138,6 +155,8 @@ describe('report', () => {
       firstError: '',
       cpuSeconds,
     } as Driven,
+    namenodeBusy: 0.25,
+    othersBusy: 0,
     namenodeConnections: 4,
   });
 
@@ -148,6 +167,7 @@ describe('report', () => {
         ['haproxy', [round(1, 100_000), round(2, 100_000), round(4, 100_000)]],
         ['ring', [round(2, 100_000), round(2, 100_000), round(2, 100_000)]],
       ] as const),
+      1,
     );
     const ring = summary.variants.find((variant) => variant.variant === 'ring');
     expect(ring).toMatchObject({ cpuMicrosPerCall: 20, ratioOfRounds: [2, 1, 0.5], ratio: 1, target: 0.9 });

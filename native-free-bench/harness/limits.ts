@@ -3,7 +3,7 @@
  * stands in any case.
  */
 
-import { SATURATED_SHARE } from '../../src/load/result.ts';
+import { SATURATED_SHARE } from '../../src/load/result/result.ts';
 import { type Drive, type Driven, drive } from './drive.ts';
 import { readCoreBusySeconds, readCpuSeconds } from './process-meter.ts';
 import { median } from './table.ts';

@@ -1,7 +1,7 @@
 /** What the kernel says about a process: /proc, Linux only. */
 
 import { readFileSync } from 'node:fs';
-import { readUsage } from '../../src/load/watch.ts';
+import { readUsage } from '../../src/load/run/watch.ts';
 
 /** Clock ticks a second in which /proc/stat counts: 100 for user space on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;

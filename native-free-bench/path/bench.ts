@@ -14,7 +14,14 @@ import { join } from 'node:path';
 import { readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
 import { stopAll } from '../harness/children.ts';
 import { driveMetered } from '../harness/limits.ts';
-import { type CoreSplit, checkDescriptors, describeMachine, readMachine, splitCores, toJson } from '../harness/machine.ts';
+import {
+  type CoreSplit,
+  checkDescriptors,
+  describeMachine,
+  readMachine,
+  splitCores,
+  toJson,
+} from '../harness/machine.ts';
 import {
   haproxyVersion,
   ROUTER_SOURCES,
@@ -40,11 +47,6 @@ interface Plan extends CoreSplit {
   readonly json: string | undefined;
   readonly markdown: string | undefined;
   readonly routerMain: string;
-}
-
-interface Context extends Plan {
-  readonly directory: string;
-  readonly env: NodeJS.ProcessEnv;
 }
 
 const plan = readPlan();

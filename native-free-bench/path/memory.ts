@@ -13,7 +13,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { readArguments, readNames, readWhole, refuse } from '../harness/arguments.ts';
 import { Child, stopAll } from '../harness/children.ts';
 import { driveLoad } from '../harness/drive.ts';

@@ -1,8 +1,8 @@
 /** What `npm run bench:scale` writes with --json, and the sums in it. Times in µs, memory in bytes. */
 
-import { median } from '../harness/table.ts';
 import { findLimit } from '../harness/limits.ts';
 import type { Machine } from '../harness/machine.ts';
+import { median } from '../harness/table.ts';
 import type { Sample } from './measure.ts';
 import {
   type Coefficients,
@@ -22,7 +22,7 @@ import {
   predictTerms,
   relativeError,
 } from './model.ts';
-import { type Axis, type MemoryPoint, type Point, PLANNED_LOAD, pointKey } from './points.ts';
+import { type Axis, type MemoryPoint, PLANNED_LOAD, type Point, pointKey } from './points.ts';
 import type { ThreadShares } from './router-watch.ts';
 
 export const SCALE_VERSION = 2;
@@ -192,8 +192,12 @@ function fitModel(measured: Measured): CapacityModel | Error {
     value: rssBytes,
   });
   // Points that several axes share count once.
-  const points = new Map(measured.axes.flatMap(({ result }) => result.points).map((result) => [pointKey(result.point), result]));
-  const fitted = new Set(measured.axes.filter(({ axis }) => axis.fitted).flatMap(({ axis }) => axis.points.map(pointKey)));
+  const points = new Map(
+    measured.axes.flatMap(({ result }) => result.points).map((result) => [pointKey(result.point), result]),
+  );
+  const fitted = new Set(
+    measured.axes.filter(({ axis }) => axis.fitted).flatMap(({ axis }) => axis.points.map(pointKey)),
+  );
   const cpuRows = [...points].filter(([key]) => fitted.has(key)).map(([, result]) => rowOfCpu(result));
   const planned = [...points.values()].find(({ point }) => point.loadShare === PLANNED_LOAD);
   if (planned === undefined) return new Error("the axis 'load' was not measured: it tells how many calls come at once");

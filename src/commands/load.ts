@@ -1,9 +1,9 @@
-import { LOAD_FLAGS, readPlan } from '../load/flags.ts';
-import { Interrupt } from '../load/interrupt.ts';
-import { needsNamespace } from '../load/needs.ts';
-import type { LoadPlan } from '../load/plan.ts';
-import { measureAndReport, readReporting } from '../load/reporting.ts';
-import { withNamespace } from '../load/run.ts';
+import { LOAD_FLAGS, readPlan } from '../load/plan/flags.ts';
+import { needsNamespace } from '../load/plan/needs.ts';
+import type { LoadPlan } from '../load/plan/plan.ts';
+import { measureAndReport, readReporting } from '../load/result/reporting.ts';
+import { Interrupt } from '../load/run/interrupt.ts';
+import { withNamespace } from '../load/run/run.ts';
 import { nearestWord, parseFlags, UsageError } from './usage.ts';
 
 interface Subcommand {
@@ -12,11 +12,11 @@ interface Subcommand {
 
 /** The code of each subcommand. */
 const SUBCOMMANDS: Readonly<Record<string, () => Promise<Subcommand>>> = {
-  ceiling: () => import('../load/ceiling.ts'),
-  soak: () => import('../load/soak.ts'),
-  replay: () => import('../load/replay.ts'),
-  compare: () => import('../load/compare.ts'),
-  clean: () => import('../load/namespace-clean.ts'),
+  ceiling: () => import('../load/ceiling/ceiling.ts'),
+  soak: () => import('../load/soak/soak.ts'),
+  replay: () => import('../load/replay/replay.ts'),
+  compare: () => import('../load/result/compare.ts'),
+  clean: () => import('../load/namespace/clean.ts'),
 };
 
 /** `switchyard load`: one run, or a subcommand; resolves with the exit code. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderReport } from '../../src/load/report/page.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 import { openFile, startBrowser, type WatchedPage } from './browser.ts';
 

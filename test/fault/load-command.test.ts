@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { childEnvironment, RouterProcess } from '../support/router-process.ts';
 import { readLines, waitUntil, within } from '../support/wait.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/commands/load.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { waitUntil } from '../support/wait.ts';
 import type { Endpoint } from './support.ts';
 import { ENDPOINT, Rig, Shell, startEndpoint } from './support.ts';

@@ -1,6 +1,6 @@
-import type { LoadPlan } from '../../src/load/plan.ts';
-import type { Group, Latency, LoadResult, Percentiles, SeriesPoint, Watched } from '../../src/load/result.ts';
-import { RESULT_VERSION, SATURATED_SHARE } from '../../src/load/result.ts';
+import type { LoadPlan } from '../../src/load/plan/plan.ts';
+import type { Group, Latency, LoadResult, Percentiles, SeriesPoint, Watched } from '../../src/load/result/result.ts';
+import { RESULT_VERSION, SATURATED_SHARE } from '../../src/load/result/result.ts';
 
 /** What a made-up result is to look like. All of it is computed from these, so that the same options give the same result. */
 export interface ResultOptions {

@@ -1,5 +1,5 @@
-import type { FinalReport, FromLoader, LoadPlan, ReplayCall, SecondReport, Target } from '../../src/load/plan.ts';
-import { lowestMicrosOf } from '../../src/load/thread/latency-buckets.ts';
+import { lowestMicrosOf } from '../../src/load/histogram/latency-buckets.ts';
+import type { FinalReport, FromLoader, LoadPlan, ReplayCall, SecondReport, Target } from '../../src/load/plan/plan.ts';
 import { LoadThread } from '../../src/load/thread/load-thread.ts';
 import { within } from './wait.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AuditCall, parseAuditLine, parseAuditTime, readAuditLogs } from '../../src/load/audit-log.ts';
+import { type AuditCall, parseAuditLine, parseAuditTime, readAuditLogs } from '../../src/load/replay/audit-log.ts';
 
 const TIME = '2026-11-30 12:00:00,123';
 const TIME_MS = Date.UTC(2026, 10, 30, 12, 0, 0, 123);

@@ -1,18 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { parseFlags } from '../../src/commands/usage.ts';
-import { readSearchedPlan } from '../../src/load/ceiling.ts';
+import { readSearchedPlan } from '../../src/load/ceiling/ceiling.ts';
+import {
+  type CeilingStep,
+  type FoundCeiling,
+  findCeiling,
+  type StepRunner,
+} from '../../src/load/ceiling/find-ceiling.ts';
 import {
   CEILING_FLAGS,
   type CeilingSettings,
   chooseStepMs,
   readCeilingSettings,
   refuseSearchedFlags,
-} from '../../src/load/ceiling-flags.ts';
-import { insertSection, renderCeilingPage } from '../../src/load/ceiling-page.ts';
-import { describeCeiling, formatBest, formatStep, toCeilingJson } from '../../src/load/ceiling-print.ts';
-import { type CeilingStep, type FoundCeiling, findCeiling, type StepRunner } from '../../src/load/find-ceiling.ts';
+} from '../../src/load/ceiling/flags.ts';
+import { insertSection, renderCeilingPage } from '../../src/load/ceiling/page.ts';
+import { describeCeiling, formatBest, formatStep, toCeilingJson } from '../../src/load/ceiling/print.ts';
+import { Halves, StepPlans } from '../../src/load/ceiling/step.ts';
 import { html } from '../../src/load/report/html.ts';
-import { Halves, StepPlans } from '../../src/load/step.ts';
 import { makeLoadResult, type ResultOptions } from '../support/load-result.ts';
 import { countsOf, samplePlan } from './load-samples.ts';
 
@@ -121,7 +126,12 @@ describe('what is said of a ceiling', () => {
     ],
     ['none', 1, {}, /^No ceiling: even 16\/s missed p99 at most 10\.0 ms.*--p99.*--start below 1,000\/s/],
     ['max-rate', 1e9, {}, /^The highest rate allowed was held: the ceiling is at least 1,000,000\/s.*--max-rate/],
-    ['none-loader', 1e9, { loaderReason: 'GC', medianMicros: 50_000 }, /^No ceiling: the loader was the limit even at 16\/s\..*cores/],
+    [
+      'none-loader',
+      1e9,
+      { loaderReason: 'GC', medianMicros: 50_000 },
+      /^No ceiling: the loader was the limit even at 16\/s\..*cores/,
+    ],
   ])('%s', async (outcome, capacity, changes, text) => {
     const found = await find(serve(capacity, () => changes));
     expect(found.ceiling.outcome).toBe(outcome);
@@ -129,7 +139,9 @@ describe('what is said of a ceiling', () => {
   });
 
   it('loader', async () => {
-    const found = await find(serve(1e9, (rate) => (rate > 5000 ? { loaderReason: 'busy thread', medianMicros: 50_000 } : {})));
+    const found = await find(
+      serve(1e9, (rate) => (rate > 5000 ? { loaderReason: 'busy thread', medianMicros: 50_000 } : {})),
+    );
     expect(describeCeiling(found, SETTINGS)).toMatch(
       /^The loader was the limit at 5,188\/s: the ceiling is at least 4,9..\/s\. .*--threads.*busy thread/,
     );

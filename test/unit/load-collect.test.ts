@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type Collected, collectResult, findLimit } from '../../src/load/collect.ts';
-import { drawCurve, quantileMicros, summarizeCounts } from '../../src/load/latency.ts';
-import type { SecondReport } from '../../src/load/plan.ts';
-import type { LoadResult, SeriesPoint } from '../../src/load/result.ts';
-import { SecondsMerge } from '../../src/load/seconds.ts';
+import { drawCurve, quantileMicros, summarizeCounts } from '../../src/load/histogram/latency.ts';
+import type { SecondReport } from '../../src/load/plan/plan.ts';
+import { type Collected, collectResult, findLimit } from '../../src/load/result/collect.ts';
+import type { LoadResult, SeriesPoint } from '../../src/load/result/result.ts';
+import { SecondsMerge } from '../../src/load/run/seconds.ts';
 import { countsOf, IDLE_SELF, sampleCell, sampleFinal, samplePlan } from './load-samples.ts';
 
 function collect(changes: Partial<Collected> = {}): LoadResult {

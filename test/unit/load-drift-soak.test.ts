@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { renderSoakPage } from '../../src/load/ceiling-page.ts';
-import type { SeriesPoint } from '../../src/load/result.ts';
-import { runSoak } from '../../src/load/run-soak.ts';
-import type { SecondCounts } from '../../src/load/seconds.ts';
+import { renderSoakPage } from '../../src/load/ceiling/page.ts';
+import type { SeriesPoint } from '../../src/load/result/result.ts';
+import type { SecondCounts } from '../../src/load/run/seconds.ts';
 import {
   formatChecked,
   formatDrifts,
   formatMinutes,
   formatWindow,
   type SoakReport,
-} from '../../src/load/soak-print.ts';
-import { measureDrifts, type SoakWindow } from '../../src/load/soak-windows.ts';
+} from '../../src/load/soak/print.ts';
+import { runSoak } from '../../src/load/soak/run-soak.ts';
+import { measureDrifts, type SoakWindow } from '../../src/load/soak/windows.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 import { countsOf } from './load-samples.ts';
 

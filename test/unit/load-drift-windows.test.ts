@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Drift, LEAST_SAMPLES, MOST_SAMPLES, measureDrift } from '../../src/load/drift.ts';
-import { checkDrift, describeTrend, splitExpectations } from '../../src/load/drift-expect.ts';
-import type { SeriesPoint } from '../../src/load/result.ts';
-import type { SecondCounts } from '../../src/load/seconds.ts';
-import { chooseWindows, measureDrifts, type ProcessUse, SoakWindows } from '../../src/load/soak-windows.ts';
-import { LatencyBuckets } from '../../src/load/thread/latency-buckets.ts';
+import { LatencyBuckets } from '../../src/load/histogram/latency-buckets.ts';
+import type { SeriesPoint } from '../../src/load/result/result.ts';
+import type { SecondCounts } from '../../src/load/run/seconds.ts';
+import { type Drift, LEAST_SAMPLES, MOST_SAMPLES, measureDrift } from '../../src/load/soak/drift.ts';
+import { checkDrift, describeTrend, splitExpectations } from '../../src/load/soak/drift-expect.ts';
+import { chooseWindows, measureDrifts, type ProcessUse, SoakWindows } from '../../src/load/soak/windows.ts';
 
 const HOUR_MS = 3_600_000;
 

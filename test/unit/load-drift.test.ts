@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LEAST_SAMPLES, MOST_SAMPLES, measureDrift, median, type Sample } from '../../src/load/drift.ts';
+import { LEAST_SAMPLES, MOST_SAMPLES, measureDrift, median, type Sample } from '../../src/load/soak/drift.ts';
 import { seededRandom } from '../../src/simulator/service-time.ts';
 
 const MINUTE_MS = 60_000;

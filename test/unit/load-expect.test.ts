@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/commands/usage.ts';
-import { collectResult } from '../../src/load/collect.ts';
-import { judgeExpectations, parseExpectations, renderVerdicts } from '../../src/load/expect.ts';
-import type { LoadPlan } from '../../src/load/plan.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadPlan } from '../../src/load/plan/plan.ts';
+import { collectResult } from '../../src/load/result/collect.ts';
+import { judgeExpectations, parseExpectations, renderVerdicts } from '../../src/load/result/expect.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { countsOf, sampleCell, sampleFinal, samplePlan } from './load-samples.ts';
 
 const OPEN = samplePlan();

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseFlags, UsageError } from '../../src/commands/usage.ts';
-import { LOAD_FLAGS, readPlan } from '../../src/load/flags.ts';
-import type { LoadPlan } from '../../src/load/plan.ts';
-import { shareOut } from '../../src/load/shares.ts';
+import { LOAD_FLAGS, readPlan } from '../../src/load/plan/flags.ts';
+import type { LoadPlan } from '../../src/load/plan/plan.ts';
+import { shareOut } from '../../src/load/plan/shares.ts';
 import { samplePlan } from './load-samples.ts';
 
 const BASE = ['--fs', 'hdfs://nn1:8020', '--mounts', '/data', '--rate', '100'];

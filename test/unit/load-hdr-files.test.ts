@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFromCompressedBase64, HistogramLogReader } from 'hdr-histogram-js';
 import { afterAll, describe, expect, it } from 'vitest';
-import { encodeHistogram, IntervalLog, serviceFile, writeDistributions } from '../../src/load/hdr-files.ts';
+import { encodeHistogram, IntervalLog, serviceFile, writeDistributions } from '../../src/load/histogram/hdr-files.ts';
 import { countsOf } from './load-samples.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'switchyard-hdr-'));

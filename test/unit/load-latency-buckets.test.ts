@@ -10,7 +10,7 @@ import {
   middleMicrosOf,
   quantileOfCounts,
   sumCounts,
-} from '../../src/load/thread/latency-buckets.ts';
+} from '../../src/load/histogram/latency-buckets.ts';
 
 describe('buckets', () => {
   test('every latency lies in its bucket, whose middle is less than 0.8 % away', () => {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import { filePath, scratchDirectory } from '../../src/load/layout.ts';
-import { explain, markerPath, prepareNamespace, removeNamespace } from '../../src/load/namespace.ts';
-import { run as clean, findLeftovers } from '../../src/load/namespace-clean.ts';
-import type { LoadPlan, Target } from '../../src/load/plan.ts';
+import { run as clean, findLeftovers } from '../../src/load/namespace/clean.ts';
+import { explain, markerPath, prepareNamespace, removeNamespace } from '../../src/load/namespace/namespace.ts';
+import { filePath, scratchDirectory } from '../../src/load/plan/layout.ts';
+import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { InlineRouter } from '../support/inline-router.ts';
 import { IO, ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';

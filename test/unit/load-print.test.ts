@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { collectResult } from '../../src/load/collect.ts';
-import { formatMicros, formatRate, formatShare, plainText } from '../../src/load/format.ts';
-import type { FinalReport, LoadPlan } from '../../src/load/plan.ts';
-import { renderResult } from '../../src/load/print.ts';
-import { Progress, renderPoint } from '../../src/load/progress.ts';
-import type { LoadResult, SeriesPoint } from '../../src/load/result.ts';
+import type { FinalReport, LoadPlan } from '../../src/load/plan/plan.ts';
+import { collectResult } from '../../src/load/result/collect.ts';
+import { formatMicros, formatRate, formatShare, plainText } from '../../src/load/result/format.ts';
+import { renderResult } from '../../src/load/result/print.ts';
+import type { LoadResult, SeriesPoint } from '../../src/load/result/result.ts';
+import { Progress, renderPoint } from '../../src/load/run/progress.ts';
 import { countsOf, sampleCell, sampleFinal, samplePlan } from './load-samples.ts';
 
 function print(final: Partial<FinalReport>, plan: LoadPlan = samplePlan(), changes: Partial<LoadResult> = {}): string {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReplayTree } from '../../src/load/replay-tree.ts';
+import { ReplayTree } from '../../src/load/replay/tree.ts';
 
 /** `path` for a file, `path/` for a directory, with `:owner`. */
 function startOf(tree: ReplayTree): string[] {

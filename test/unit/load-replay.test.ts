@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { UsageError } from '../../src/commands/usage.ts';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import type { LoadPlan, Target } from '../../src/load/plan.ts';
-import { parseSpeed, run, shareUsers } from '../../src/load/replay.ts';
-import { type ReplayChoice, readRecorded } from '../../src/load/replay-calls.ts';
-import type { LoadResult } from '../../src/load/result.ts';
-import { shareOut } from '../../src/load/shares.ts';
+import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
+import { shareOut } from '../../src/load/plan/shares.ts';
+import { type ReplayChoice, readRecorded } from '../../src/load/replay/calls.ts';
+import { parseSpeed, run, shareUsers } from '../../src/load/replay/replay.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 
 const HOST = '127.0.0.1';

@@ -11,7 +11,7 @@ import { invertCurve, makeCurveChart } from '../../src/load/report/curve-chart.t
 import { findPlanDifferences } from '../../src/load/report/plan-differences.ts';
 import { findChange, formatChange, type Run } from '../../src/load/report/runs.ts';
 import { makeLatencyCharts, makeProcessCharts, makeRateChart } from '../../src/load/report/time-charts.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 
 function single(result: LoadResult): Run[] {

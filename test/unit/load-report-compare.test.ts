@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { renderComparison, run } from '../../src/load/compare.ts';
-import { checkResult, readResult } from '../../src/load/report/read-result.ts';
+import { renderComparison, run } from '../../src/load/result/compare.ts';
+import { checkResult, readResult } from '../../src/load/result/read-result.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 
 let directory = '';

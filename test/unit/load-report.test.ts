@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { joinModules, readAssets } from '../../src/load/report/assets.ts';
 import type { ChartSpec } from '../../src/load/report/chart-spec.ts';
 import { renderReport } from '../../src/load/report/page.ts';
-import type { LoadResult } from '../../src/load/result.ts';
+import type { LoadResult } from '../../src/load/result/result.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 
 const HOSTILE = `</script></style>--><img src=x onerror=alert(1)>"'\`&<!--`;

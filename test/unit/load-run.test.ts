@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import type { LoadPlan } from '../../src/load/plan.ts';
-import type { SeriesPoint } from '../../src/load/result.ts';
-import { LoadError, runLoad, runPrepared, withNamespace } from '../../src/load/run.ts';
+import type { LoadPlan } from '../../src/load/plan/plan.ts';
+import type { SeriesPoint } from '../../src/load/result/result.ts';
+import { LoadError, runLoad, runPrepared, withNamespace } from '../../src/load/run/run.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { samplePlan } from './load-samples.ts';
 

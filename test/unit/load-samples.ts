@@ -1,5 +1,5 @@
-import type { BucketCounts, CellReport, FinalReport, LoadPlan, ThreadSelf } from '../../src/load/plan.ts';
-import { bucketOfMs, createCounts } from '../../src/load/thread/latency-buckets.ts';
+import { bucketOfMs, createCounts } from '../../src/load/histogram/latency-buckets.ts';
+import type { BucketCounts, CellReport, FinalReport, LoadPlan, ThreadSelf } from '../../src/load/plan/plan.ts';
 
 /** A plan that would run; tests change what they are about. */
 export function samplePlan(changes: Partial<LoadPlan> = {}): LoadPlan {

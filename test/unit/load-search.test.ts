@@ -7,7 +7,7 @@ import {
   LOWEST_DIVISOR,
   type SearchSettings,
   type StepMeasure,
-} from '../../src/load/search.ts';
+} from '../../src/load/ceiling/search.ts';
 import { seededRandom } from '../../src/simulator/service-time.ts';
 
 const OBJECTIVE = { p99Ms: 10, errorShare: 0.0001 };

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { METHODS } from '../../src/call/methods.ts';
-import { filePath, isInside, SCRATCH_GROUP_NAMES, scratchPath } from '../../src/load/layout.ts';
-import { isChanging, OPERATION_NAMES, type OperationName, REQUEST_NAMES } from '../../src/load/operations.ts';
-import type { LoadPlan, Target } from '../../src/load/plan.ts';
+import { filePath, isInside, SCRATCH_GROUP_NAMES, scratchPath } from '../../src/load/plan/layout.ts';
+import { isChanging, OPERATION_NAMES, type OperationName, REQUEST_NAMES } from '../../src/load/plan/operations.ts';
+import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { CallFrames, COMPLETE, FIRST_CALL_ID } from '../../src/load/thread/call-frames.ts';
 import { type CallSource, MixCalls, ReplayCalls } from '../../src/load/thread/calls.ts';
 import { limitPools, MAX_POOL_NAMES, NamePool } from '../../src/load/thread/name-pool.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReplayCall } from '../../src/load/plan.ts';
+import type { ReplayCall } from '../../src/load/plan/plan.ts';
 import { ClosedPacer } from '../../src/load/thread/closed-pacer.ts';
 import { LoadConnection } from '../../src/load/thread/connection.ts';
 import { OpenPacer } from '../../src/load/thread/open-pacer.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { ProcessWatch, readProcess } from '../../src/load/watch.ts';
+import { ProcessWatch, readProcess } from '../../src/load/run/watch.ts';
 
 /** A process that listens on two ports and prints a line when it does; it ends when its standard input closes. */
 const CHILD = `

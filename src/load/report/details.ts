@@ -1,6 +1,6 @@
 /** The end of the report: what the loader says of itself, the watched process, the plan. */
-import type { LoadPlan } from '../plan.ts';
-import type { LoadResult } from '../result.ts';
+import type { LoadPlan } from '../plan/plan.ts';
+import type { LoadResult } from '../result/result.ts';
 import { formatBytes, formatMicros, formatNumber, formatShare } from './client/format.js';
 import { renderFacts } from './headline.ts';
 import { type Html, html } from './html.ts';

@@ -1,5 +1,5 @@
 /** Tables by operation and by mount or nameservice, each row with its range of latencies drawn beside it. */
-import type { Group, Latency, LoadResult, Percentiles } from '../result.ts';
+import type { Group, Latency, LoadResult, Percentiles } from '../result/result.ts';
 import { formatMicros, formatNumber } from './client/format.js';
 import { renderChange } from './headline.ts';
 import { type Html, html } from './html.ts';

@@ -1,5 +1,5 @@
 /** The head of the report: which runs, what to beware of, the rates and percentiles. */
-import type { LoadResult } from '../result.ts';
+import type { LoadResult } from '../result/result.ts';
 import { formatMicros, formatNumber, formatShare } from './client/format.js';
 import { type Html, html } from './html.ts';
 import { findPlanDifferences } from './plan-differences.ts';

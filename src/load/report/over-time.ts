@@ -1,5 +1,5 @@
 /** The charts of a report with their titles and captions. */
-import type { SeriesPoint } from '../result.ts';
+import type { SeriesPoint } from '../result/result.ts';
 import type { ChartSpec } from './chart-spec.ts';
 import { formatBytes, formatClock, formatMicros, formatNumber } from './client/format.js';
 import { makeCurveChart } from './curve-chart.ts';

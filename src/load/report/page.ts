@@ -1,5 +1,5 @@
 /** The HTML report of one run, or of two that are compared: one file that needs nothing else and asks for nothing. */
-import type { LoadResult } from '../result.ts';
+import type { LoadResult } from '../result/result.ts';
 import { hashSource, readAssets } from './assets.ts';
 import { renderLoader, renderPlan, renderWatched } from './details.ts';
 import { renderFigure } from './figure.ts';

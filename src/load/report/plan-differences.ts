@@ -1,5 +1,5 @@
 /** In what two plans differ so that their results cannot be compared as they stand. */
-import type { LoadPlan, Loop } from '../plan.ts';
+import type { LoadPlan, Loop } from '../plan/plan.ts';
 import { formatNumber } from './client/format.js';
 
 export interface PlanDifference {

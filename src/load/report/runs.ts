@@ -1,5 +1,5 @@
 /** The runs of a report: one, or two that are compared. */
-import type { LoadResult, Percentiles } from '../result.ts';
+import type { LoadResult, Percentiles } from '../result/result.ts';
 import { formatNumber } from './client/format.js';
 
 export interface Run {

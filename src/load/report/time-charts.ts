@@ -1,6 +1,6 @@
 /** Charts over time: what happened in each second of the load, and to the watched process. */
 import { isDeepStrictEqual } from 'node:util';
-import type { SeriesPoint } from '../result.ts';
+import type { SeriesPoint } from '../result/result.ts';
 import type { Basis, ChartLine, ChartSpec, Unit } from './chart-spec.ts';
 import type { Run } from './runs.ts';
 

@@ -1,10 +1,10 @@
 import { encodeCall } from '../../wire/encode-call.ts';
 import { encode, messageType } from '../../wire/messages.ts';
 import { copyBytes, varint32Size, writeInt32, writeVarint32 } from '../../wire/varint.ts';
-import { SCRATCH_GROUP_DIGITS, SCRATCH_NUMBER_DIGITS, scratchPath } from '../layout.ts';
-import type { RequestForm } from '../operations.ts';
-import { describeRequests, OPERATION_NAMES, REQUEST_NAMES } from '../operations.ts';
-import type { Target } from '../plan.ts';
+import { SCRATCH_GROUP_DIGITS, SCRATCH_NUMBER_DIGITS, scratchPath } from '../plan/layout.ts';
+import type { RequestForm } from '../plan/operations.ts';
+import { describeRequests, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
+import type { Target } from '../plan/plan.ts';
 import type { PathTable } from './path-table.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { fileDirectory, filePath, isInside, SCRATCH_GROUP_NAMES } from '../layout.ts';
-import { LoadError } from '../load-error.ts';
-import { isChanging, OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.ts';
-import type { LoadPlan, ReplayCall } from '../plan.ts';
+import { fileDirectory, filePath, isInside, SCRATCH_GROUP_NAMES } from '../plan/layout.ts';
+import { isChanging, OPERATION_NAMES, OPERATIONS, type OperationName } from '../plan/operations.ts';
+import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
+import { LoadError } from '../run/load-error.ts';
 import { scratchOf, targetOf } from './call-frames.ts';
 import { limitPools, NamePool } from './name-pool.ts';
 import type { PathTable } from './path-table.ts';

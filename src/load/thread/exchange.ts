@@ -1,6 +1,6 @@
 import { Status } from '../../wire/reply-head.ts';
 import { textOf } from '../../wire/text.ts';
-import { hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../operations.ts';
+import { hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
 import { type CallFrames, COMPLETE } from './call-frames.ts';
 import type { CallSource } from './calls.ts';
 import type { LoadConnection } from './connection.ts';

@@ -1,5 +1,5 @@
-import { LoadError } from '../load-error.ts';
-import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../plan.ts';
+import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../plan/plan.ts';
+import { LoadError } from '../run/load-error.ts';
 import { CallFrames } from './call-frames.ts';
 import { MixCalls, ReplayCalls } from './calls.ts';
 import { ClosedPacer } from './closed-pacer.ts';

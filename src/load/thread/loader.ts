@@ -1,5 +1,5 @@
-import { LoadError } from '../load-error.ts';
-import type { FromLoader, ThreadStart, ToLoader } from '../plan.ts';
+import type { FromLoader, ThreadStart, ToLoader } from '../plan/plan.ts';
+import { LoadError } from '../run/load-error.ts';
 import { LoadThread } from './load-thread.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { LoadError } from '../load-error.ts';
+import { LoadError } from '../run/load-error.ts';
 
 /** HDFS refuses longer paths. */
 export const MAX_PATH_BYTES = 8000;

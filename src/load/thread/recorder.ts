@@ -1,6 +1,6 @@
-import { OPERATION_NAMES } from '../operations.ts';
-import type { CellReport, SecondReport } from '../plan.ts';
-import { bucketOfMs, createCounts } from './latency-buckets.ts';
+import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
+import { OPERATION_NAMES } from '../plan/operations.ts';
+import type { CellReport, SecondReport } from '../plan/plan.ts';
 
 /** Error classes that one cell tells apart; errors of further ones count as OTHER_CLASS. */
 export const MAX_ERROR_CLASSES = 64;

@@ -1,5 +1,5 @@
-import { LoadError } from '../load-error.ts';
-import type { ReplayCall } from '../plan.ts';
+import type { ReplayCall } from '../plan/plan.ts';
+import { LoadError } from '../run/load-error.ts';
 import type { LoadConnection } from './connection.ts';
 import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
 import { ReadyList } from './ready-list.ts';

@@ -1,4 +1,4 @@
-import type { Loop, ReplayCall } from '../plan.ts';
+import type { Loop, ReplayCall } from '../plan/plan.ts';
 
 /** When calls are due: call k at a time that is a function of k, whatever the server does. Calls are numbered from 0, by time. */
 export interface Schedule {

@@ -1,5 +1,5 @@
 import { type EventLoopUtilization, monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks';
-import type { ThreadSelf } from '../plan.ts';
+import type { ThreadSelf } from '../plan/plan.ts';
 
 /** The delay is measured by a timer of this period, and counts what exceeds it. */
 const DELAY_PERIOD_MS = 10;

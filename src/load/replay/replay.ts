@@ -1,0 +1,173 @@
+/** `switchyard load replay`: the calls of a NameNode's audit log, at their relative times and by their users. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { parseFlags, UsageError } from '../../commands/usage.ts';
+import { LOAD_FLAGS, readPlan } from '../plan/flags.ts';
+import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
+import { parseCount } from '../plan/values.ts';
+import { alignRows, formatCount, formatMs } from '../result/format.ts';
+import { measureAndReport, readReporting } from '../result/reporting.ts';
+import { Interrupt } from '../run/interrupt.ts';
+import { withNamespace } from '../run/run.ts';
+import { parseAuditTime } from './audit-log.ts';
+import { MAX_REPLAY_CALLS, type Recorded, type ReplayChoice, readRecorded } from './calls.ts';
+
+const REPLAY_FLAGS = {
+  ...LOAD_FLAGS,
+  speed: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  limit: { type: 'string' },
+  'read-only': { type: 'boolean' },
+} as const;
+
+type ReplayFlags = ReturnType<typeof parseFlags<typeof REPLAY_FLAGS>>;
+
+/** Flags of a load whose part the log plays. */
+const NO_MEANING = ['rate', 'closed', 'mix', 'users', 'paths', 'path-distribution', 'files', 'warmup', 'ramp'] as const;
+const MAX_SPEED = 1000;
+const MIN_SPEED = 0.001;
+/** Connections when the flag is not given: one for each user up to this many. */
+const DEFAULT_CONNECTIONS = 64;
+/** Reasons for calls that are left out, and lines of them, that are printed. */
+const MAX_PRINTED_REASONS = 20;
+
+export async function run(args: string[]): Promise<number> {
+  const { files, rest } = takeFiles(args, REPLAY_FLAGS);
+  const flags = parseFlags(rest, REPLAY_FLAGS);
+  if (files.length === 0) throw new UsageError('name the audit log of a NameNode: load replay AUDIT_LOG --fs …');
+  const choice = readChoice(flags);
+  const asked = readAskedPlan(flags);
+  const { log, plan, calls } = await readReplay(files, asked, choice, flags.connections !== undefined);
+  const reporting = readReporting(flags, plan);
+  const print = flags.json === '-' ? process.stderr : process.stdout;
+  for (const line of describeReplay(files, log, plan)) print.write(`${line}\n`);
+  using interrupt = new Interrupt();
+  const { signal } = interrupt;
+  const measured = () => measureAndReport(plan, reporting, { signal, replay: calls });
+  return await withNamespace(plan, measured, signal, { entries: log.entries, user: userOf(asked) });
+}
+
+/** Arguments that are no flags, and the others. */
+function takeFiles(args: string[], options: ParseArgsOptionsConfig): { files: string[]; rest: string[] } {
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  const places = new Set(tokens.flatMap(({ kind, index }) => (kind === 'positional' ? [index] : [])));
+  return {
+    files: args.filter((_, index) => places.has(index)),
+    rest: args.filter((_, index) => !places.has(index)),
+  };
+}
+
+function readChoice(flags: ReplayFlags): ReplayChoice {
+  const fromMs = readTime('--from', flags.from);
+  const toMs = readTime('--to', flags.to);
+  if (fromMs !== null && toMs !== null && toMs <= fromMs) {
+    throw new UsageError(`--to ${flags.to} is not after --from ${flags.from}`);
+  }
+  const limit = parseCount('--limit', flags.limit, { otherwise: Number.POSITIVE_INFINITY, max: MAX_REPLAY_CALLS });
+  return { fromMs, toMs, limit, readOnly: flags['read-only'] === true };
+}
+
+function readTime(flag: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const timeMs = parseAuditTime(text.trim());
+  if (timeMs === null) {
+    throw new UsageError(`${flag} ${text}: give a time as it stands in the log, for instance '2026-11-30 12:00:00'`);
+  }
+  return timeMs;
+}
+
+/** Factor of the recorded speed: `2x`, `0.5x`; the x may be left out. */
+export function parseSpeed(text: string | undefined): number {
+  if (text === undefined) return 1;
+  const [, digits] = /^([0-9]{1,6}(?:\.[0-9]{1,6})?)x?$/i.exec(text.trim()) ?? [];
+  const speed = digits === undefined ? Number.NaN : Number(digits);
+  if (speed >= MIN_SPEED && speed <= MAX_SPEED) return speed;
+  throw new UsageError(`--speed ${text}: give a factor from ${MIN_SPEED}x to ${MAX_SPEED}x, for instance 2x`);
+}
+
+/** The plan of the flags, before the log says who calls. */
+function readAskedPlan(flags: ReplayFlags): LoadPlan {
+  for (const name of NO_MEANING) {
+    if (flags[name] !== undefined)
+      throw new UsageError(`--${name} has no meaning here: leave it out, the log tells it`);
+  }
+  const readOnly = flags['read-only'] === true;
+  if (readOnly && flags.mounts !== undefined) {
+    throw new UsageError('--mounts has no meaning with --read-only: nothing is made, paths are those of the log');
+  }
+  const plan = readPlan(flags, { loop: { kind: 'replay', speed: parseSpeed(flags.speed) } });
+  if (!readOnly && plan.targets.length === 0) {
+    throw new UsageError(
+      'give --mounts /directory, in which the replay makes a directory of its own for all paths of the log, ' +
+        'or --read-only to replay reads alone on the paths themselves',
+    );
+  }
+  return { ...plan, targets: readOnly ? [] : plan.targets, filesPerTarget: 0 };
+}
+
+/** Reads the log and gives its users their connections. */
+async function readReplay(
+  files: readonly string[],
+  asked: LoadPlan,
+  choice: ReplayChoice,
+  isBounded: boolean,
+): Promise<{ log: Recorded; plan: LoadPlan; calls: readonly ReplayCall[] }> {
+  const log = await readRecorded(files, asked.targets, choice);
+  const connections = Math.min(log.users.length, isBounded ? asked.connections : DEFAULT_CONNECTIONS);
+  if (asked.threads > connections) {
+    throw new UsageError(`--threads ${asked.threads}: each needs a connection, and there are ${connections}`);
+  }
+  const plan = { ...asked, connections, users: log.users.slice(0, connections) };
+  return { log, plan, calls: shareUsers(log.calls, log.users, connections) };
+}
+
+/** The users with the most calls keep their names, the others call by theirs in turn: a connection has one user. */
+export function shareUsers(
+  calls: readonly ReplayCall[],
+  users: readonly string[],
+  connections: number,
+): readonly ReplayCall[] {
+  if (users.length <= connections) return calls;
+  const caller = new Map(users.map((user, index) => [user, users[index % connections] ?? user]));
+  return calls.map((call) => ({ ...call, user: caller.get(call.user) ?? call.user }));
+}
+
+/** Who makes and removes the own directories: --user, not somebody of the log. */
+function userOf({ users: [user] }: LoadPlan): string {
+  if (user === undefined) throw new UsageError('give --user NAME');
+  return user;
+}
+
+/** What is replayed and what is not. */
+export function describeReplay(files: readonly string[], log: Recorded, { users, loop }: LoadPlan): string[] {
+  const { calls, entries, leftOut, reading, spanMs } = log;
+  const speed = loop.kind === 'replay' ? loop.speed : 1;
+  const lines = [
+    `replay of ${files.join(', ')}: ${formatCount(calls.length)} calls of ${formatCount(log.users.length)} users ` +
+      `over ${formatMs(spanMs)}${speed === 1 ? '' : `, at ${speed} times its speed in ${formatMs(spanMs / speed)}`}`,
+  ];
+  if (entries.length > 0) lines.push(`  ${formatCount(entries.length)} files and directories are made for it before`);
+  if (users.length < log.users.length) {
+    lines.push(
+      `  ${formatCount(log.users.length - users.length)} users call by the names of others: a connection has one user, ` +
+        'give --connections to have more',
+    );
+  }
+  if (leftOut.size > 0) {
+    const sorted = [...leftOut].sort(([, left], [, right]) => right - left);
+    lines.push('  not replayed');
+    lines.push(
+      ...alignRows(
+        sorted.slice(0, MAX_PRINTED_REASONS).map(([reason, count]) => [reason, formatCount(count)]),
+        '    ',
+      ),
+    );
+    if (sorted.length > MAX_PRINTED_REASONS) lines.push(`    and ${sorted.length - MAX_PRINTED_REASONS} more kinds`);
+  }
+  if (reading.unreadable > 0) {
+    lines.push(
+      `  ${formatCount(reading.unreadable)} lines are not of an audit log, the first is ${reading.firstUnreadable}`,
+    );
+  }
+  return [...lines, ''];
+}
