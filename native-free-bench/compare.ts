@@ -8,15 +8,14 @@
  */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { describeLeftOut, printBaseline, printComparison } from './compare/comparison.ts';
 import { describeConditions, describeDifferences } from './compare/conditions.ts';
 import { BENCH_NAMES, type BenchFigures, type BenchName, readFigures } from './compare/figures.ts';
 import { refuse } from './harness/arguments.ts';
-import { markdownTable, printTable } from './harness/table.ts';
-import type { PrintTable } from './scale/report.ts';
+import { markdownTable, type PrintTable, printTable } from './harness/table.ts';
 
 /** Made by an option of another bench, and not missed when it is on neither side. */
 const OPTIONAL: readonly BenchName[] = ['against-rig'];
@@ -109,8 +108,11 @@ function writeResult(file: string, text: string): void {
   }
 }
 
+/** Below the working directory as seen from there: reports that are kept name no place of one machine. */
 function fileOf(directory: string, name: BenchName): string {
-  return join(directory, `${name}.json`);
+  const file = join(directory, `${name}.json`);
+  const fromHere = relative('', file);
+  return fromHere.startsWith('..') ? file : fromHere;
 }
 
 function howToMake(name: BenchName, directory: string): string {

@@ -1,5 +1,6 @@
 /** Part of `npm run check`: the generated pages of the manual are what their tables generate now, and files that pages cite exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { renderSizingManual, SIZING_PAGE } from '../native-free-bench/scale/sizing-page.ts';
 import { findMissingCitations } from './citations.ts';
 import { COVERAGE_PAGE, renderCoverage } from './make-coverage.ts';
 import { KEYS_PAGE, renderKeyManual } from './make-key-manual.ts';
@@ -14,6 +15,7 @@ interface GeneratedPage {
 const PAGES: readonly GeneratedPage[] = [
   { page: COVERAGE_PAGE, render: renderCoverage, command: 'node scripts/make-coverage.ts' },
   { page: KEYS_PAGE, render: renderKeyManual, command: 'node scripts/make-key-manual.ts' },
+  { page: SIZING_PAGE, render: renderSizingManual, command: 'node native-free-bench/scale/sizing.ts --write' },
 ];
 
 const ROOT = new URL('../', import.meta.url);

@@ -147,7 +147,7 @@ describe('figures', () => {
       busy,
       cpuMicrosPerCall: 20,
       callsPerSecond: 100,
-      p99Micros: 7,
+      serviceP99Micros: 7,
       gain,
     });
     const loads = [
@@ -155,7 +155,7 @@ describe('figures', () => {
       { load: { name: '8x64', ratePerSecond: 0 }, variants: [row('full', 0.7), row('scan', 0.95)] },
       {
         load: { name: '64@7100', connections: 64, ratePerSecond: 7100 },
-        variants: [row('full', 0.3), row('scan', 0.5)],
+        variants: [row('full', 0.3), row('scan', 0.5), { ...row('flush', 0.5), shortfall: 'saturated' }],
       },
     ];
     const { figures, leftOut, conditions } = readOf('ablation', { loads });
@@ -167,9 +167,10 @@ describe('figures', () => {
       ['8x64 scan', 'CPU µs/call', 2],
       ['8x64 scan', 'calls/s', null],
       ['64 at the fixed rate scan', 'CPU µs/call', 2],
-      ['64 at the fixed rate scan', 'p99 µs', 2],
+      ['64 at the fixed rate scan', 'p99 µs since write', 2],
+      ['64 at the fixed rate flush', 'CPU µs/call', 2],
     ]);
-    expect(leftOut).toEqual(['64x1 reply', '8x64 full']);
+    expect(leftOut).toEqual(['64x1 reply', '8x64 full', '64 at the fixed rate flush']);
     expect(conditions.rates).toBe('64 at the fixed rate 7,100');
   });
 
@@ -198,10 +199,12 @@ describe('figures', () => {
       handoff: 'ring',
       axes: [{ axis: 'mounts', points: [{ point: { name: 'mounts=1' }, cpuMicrosPerCall: 9, ratio: 1 }] }],
       memory: [{ point: { name: '64 idle' }, rssBytes: 9e7 }],
+      failures: ['mounts=10: too slow'],
     };
     const read = readOf('scale', scale);
     expect(read.conditions).toMatchObject({ ...MACHINE, cores: '2', handoff: 'ring', rounds: '' });
     expect(read.figures.map((figure) => figure.row)).toEqual(['mounts: mounts=1', 'memory: 64 idle']);
+    expect(describeLeftOut('fresh', read)).toEqual(['fresh: not measured: mounts=10: too slow']);
   });
 
   it.each([

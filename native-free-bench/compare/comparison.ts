@@ -1,6 +1,6 @@
 /** Baseline and fresh figures of one bench side by side, as a table. */
 
-import type { PrintTable } from '../scale/report.ts';
+import type { PrintTable } from '../harness/table.ts';
 import type { BenchFigures, Figure } from './figures.ts';
 
 /** A table of the baseline alone, beside its peers. */
@@ -26,11 +26,14 @@ export function printComparison(baseline: BenchFigures, fresh: BenchFigures, tab
   return table([...headings, ...peers.flatMap((peer) => [`baseline / ${peer}`, `fresh / ${peer}`])], rows);
 }
 
-/** One line about what is not in the table; none when all is. `run`: baseline or fresh. */
-export function describeLeftOut(run: string, figures: BenchFigures): string[] {
-  if (figures.leftOut.length === 0) return [];
+/** What is not in the table, and why; nothing when all is. `run`: baseline or fresh. */
+export function describeLeftOut(run: string, { leftOut, failures }: BenchFigures): string[] {
+  const lines = failures.map((failure) => `${run}: not measured: ${failure}`);
+  if (leftOut.length === 0) return lines;
+  const rows = leftOut.join(', ');
   return [
-    `${run}: not the limit of their own load, so without calls/s and latencies, and without ratios to these: ${figures.leftOut.join(', ')}`,
+    ...lines,
+    `${run}: without calls/s and latencies, for not (or not alone) the limit of their load were: ${rows}`,
   ];
 }
 

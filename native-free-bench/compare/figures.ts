@@ -25,12 +25,15 @@ export interface BenchFigures {
   readonly figures: readonly Figure[];
   /** Rows whose calls/s and latencies are left out, own and peers'. */
   readonly leftOut: readonly string[];
+  /** What the bench could not measure, and why. */
+  readonly failures: readonly string[];
 }
 
 /** What a reader has found so far. */
 interface Found {
   readonly figures: Figure[];
   readonly leftOut: string[];
+  readonly failures: string[];
   /** Rates that follow from the run itself, with their names. */
   readonly rates: string[];
 }
@@ -71,9 +74,10 @@ export function readFigures(bench: BenchName, text: string, file: string): Bench
     throw new Error(`${file}: it is not JSON`);
   }
   const whole = new JsonPlace(value, `${file}: `);
-  const found: Found = { figures: [], leftOut: [], rates: [] };
+  const found: Found = { figures: [], leftOut: [], failures: [], rates: [] };
   READERS[bench](whole, found);
-  return { conditions: readConditions(whole, found.rates), figures: found.figures, leftOut: found.leftOut };
+  const { figures, leftOut, failures, rates } = found;
+  return { conditions: readConditions(whole, rates), figures, leftOut, failures };
 }
 
 function readPath(whole: JsonPlace, found: Found): void {
@@ -166,7 +170,9 @@ function readAblation(whole: JsonPlace, found: Found): void {
     noteRate(found, name, point);
     const variants = load.list('variants');
     const isValid = (variant: JsonPlace): boolean =>
-      optionalText(variant, 'limit') === '' && (rate > 0 || isSaturated(variant, 'busy'));
+      optionalText(variant, 'limit') === '' &&
+      optionalText(variant, 'shortfall') === '' &&
+      (rate > 0 || isSaturated(variant, 'busy'));
     const full = variants.find((variant) => variant.text('variant') === FULL.name);
     const isFullValid = full !== undefined && isValid(full);
     for (const variant of variants) {
@@ -181,7 +187,9 @@ function readAblation(whole: JsonPlace, found: Found): void {
         continue;
       }
       const [unit, field, ratio] =
-        rate > 0 ? ([P99, 'p99Micros', 'p99'] as const) : ([CALLS, 'callsPerSecond', 'callsPerSecond'] as const);
+        rate > 0
+          ? ([SERVICE_P99, 'serviceP99Micros', 'p99'] as const)
+          : ([CALLS, 'callsPerSecond', 'callsPerSecond'] as const);
       const ofVariant = isFullValid ? gain.optionalNumber(ratio) : null;
       add(found, row, unit, variant.number(field), {
         'full router': ofVariant === null ? null : 1 / ofVariant,
@@ -197,6 +205,9 @@ function readScale(whole: JsonPlace, found: Found): void {
         "axis' reference": point.optionalNumber('ratio'),
       });
     }
+  }
+  if (whole.optional('failures') !== null) {
+    for (const failure of whole.list('failures')) found.failures.push(String(failure.value));
   }
   for (const point of whole.list('memory')) {
     add(found, `memory: ${point.field('point').text('name')}`, 'MB', point.number('rssBytes') / 1e6, {});

@@ -114,8 +114,8 @@ describe('directory of a run', () => {
     import { Child } from ${JSON.stringify(new URL('./children.ts', import.meta.url).href)};
     const { path, env } = makeRunDirectory('test');
     const script = "const fs = require('node:fs'); const os = require('node:os'); const at = os.tmpdir() + '/a/b';" +
-      "setInterval(() => { fs.mkdirSync(at, { recursive: true }); fs.writeFileSync(at + '/' + process.hrtime.bigint(), ''); }, 0);" +
-      "console.log(JSON.stringify({ at }));";
+      "console.log(JSON.stringify({ at }));" +
+      "for (;;) try { fs.mkdirSync(at, { recursive: true }); fs.writeFileSync(at + '/file', ''); } catch {}";
     const child = new Child({ name: 'writer', command: process.execPath, args: ['-e', script], env });
     const { at } = await child.waitFor((line) => line.at !== undefined, 20_000);
     console.log(JSON.stringify({ path, at }));

@@ -3,6 +3,9 @@
 /** After the point, of any figure. */
 const MOST_DIGITS = 12;
 
+/** `printTable` or `markdownTable`. */
+export type PrintTable = (headings: readonly string[], rows: readonly (readonly string[])[]) => string;
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

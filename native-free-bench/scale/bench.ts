@@ -9,15 +9,23 @@
  * means.
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { readArguments, readNames, readNumber, readWhole, refuse } from '../harness/arguments.ts';
 import { stopAll } from '../harness/children.ts';
-import { readAllowedCores, readDescriptorLimit } from '../harness/process-meter.ts';
+import { readMachine, splitCores, toJson } from '../harness/machine.ts';
+import { readDescriptorLimit } from '../harness/process-meter.ts';
 import { ROUTER_SOURCES } from '../harness/proxies.ts';
+import { makeRunDirectory } from '../harness/run-directory.ts';
 import { markdownTable, printTable } from '../harness/table.ts';
-import { type Bench, measureMemory, measurePoint, type Sample, startSetup, stopSetup } from './measure.ts';
+import {
+  type Bench,
+  measureMemory,
+  measurePoint,
+  type RunningSetup,
+  type Sample,
+  startSetup,
+  stopSetup,
+} from './measure.ts';
 import {
   AXES,
   type Axis,
@@ -27,10 +35,19 @@ import {
   MEMORY_POINTS,
   type MemoryPoint,
   type Point,
+  pointKey,
   setupKey,
 } from './points.ts';
-import { describeMachine, type PrintTable, printAxis, printHeldOut, printMemory, printModel } from './report.ts';
-import { type AxisResult, type Measured, modelOf, SCALE_VERSION, type ScaleResult, summarisePoint } from './result.ts';
+import { renderResult } from './report.ts';
+import {
+  type AxisResult,
+  type MeasuredMemory,
+  modelOf,
+  type PointResult,
+  SCALE_VERSION,
+  type ScaleResult,
+  summarisePoint,
+} from './result.ts';
 
 const PARTS: readonly string[] = [...AXES.map((axis) => axis.name), 'heldOut', 'memory'];
 const HANDOFFS = ['ring', 'inline'] as const;
@@ -38,20 +55,21 @@ const HANDOFFS = ['ring', 'inline'] as const;
 const REPEATED = 'repeated';
 /** Clients and stub connections of the largest point, in one process. */
 const SPARE_DESCRIPTORS = 200;
+/** A load that the machine has spoilt is made once more. */
+const TRIES = 2;
 
 interface Plan extends Bench {
   readonly axes: readonly Axis[];
   readonly heldOut: readonly Point[];
   readonly memory: boolean;
+  readonly toolCoreCount: number;
   readonly rounds: number;
   readonly json: string | undefined;
   readonly markdown: string | undefined;
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'switchyard-scale-'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 const plan = readPlan();
-/** Points that could not be measured. They are left out; the others stand. */
+/** Points that could not be measured in a round. They are left out; the others stand. */
 const failures: string[] = [];
 try {
   const samples = await measureRounds(plan);
@@ -59,9 +77,8 @@ try {
   process.stdout.write(`${renderResult(result, printTable)}\n`);
   if (plan.json !== undefined) writeFileSync(plan.json, toJson(result));
   if (plan.markdown !== undefined) writeFileSync(plan.markdown, `${renderResult(result, markdownTable)}\n`);
-  for (const failure of failures) progress(`failed: ${failure}`);
   const points = [...result.axes.flatMap((axis) => axis.points), ...result.heldOut];
-  process.exitCode = failures.length > 0 || points.some((point) => point.errors > 0) ? 1 : 0;
+  process.exitCode = result.failures.length > 0 || points.some((point) => point.errors > 0) ? 1 : 0;
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -72,9 +89,6 @@ try {
 /** All samples of each point, by its key; the base point at the end of each round stands under REPEATED. */
 async function measureRounds(plan: Plan): Promise<Map<string, Sample[]>> {
   const samples = new Map<string, Sample[]>();
-  const keep = (key: string, sample: Sample): void => {
-    samples.set(key, [...(samples.get(key) ?? []), sample]);
-  };
   for (let round = 0; round < plan.rounds; round++) {
     const groups = groupBySetup(plan);
     // Each round begins with another setup, so that a disturbance of the machine does not meet the same points.
@@ -82,25 +96,50 @@ async function measureRounds(plan: Plan): Promise<Map<string, Sample[]>> {
       const group = groups[(round + i) % groups.length] as Point[];
       const setup = group[0] as Point;
       progress(`round ${round + 1} of ${plan.rounds}: ${setupKey(setup)}`);
-      const running = await startSetup(plan, setup);
-      for (const point of group) {
-        await orFail(point.name, async () => keep(pointKey(point), await measurePoint(plan, running, point)));
-      }
-      if (setupKey(setup) === setupKey(BASE)) {
-        await orFail(BASE.name, async () => keep(REPEATED, await measurePoint(plan, running, BASE)));
-      }
+      const place = `round ${round + 1}`;
+      const running = await orFail(`${place}, ${setupKey(setup)}`, () => startSetup(plan, setup));
+      if (running === undefined) continue;
+      await measureGroup(plan, running, group, place, samples);
       await stopSetup(running);
     }
   }
   return samples;
 }
 
-/** A point that fails does not take the others with it. */
-async function orFail(name: string, measure: () => Promise<void>): Promise<void> {
-  try {
-    await measure();
-  } catch (error) {
-    failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+async function measureGroup(
+  plan: Plan,
+  running: RunningSetup,
+  group: readonly Point[],
+  place: string,
+  samples: Map<string, Sample[]>,
+): Promise<void> {
+  let baseCallsPerSecond = 0;
+  const measure = async (point: Point, key: string): Promise<void> => {
+    const sample = await orFail(`${place}, ${point.name}`, () => {
+      if (point.loadShare > 0 && baseCallsPerSecond === 0) throw new Error('the base point was not measured');
+      return measurePoint(plan, running, point, Math.round(point.loadShare * baseCallsPerSecond));
+    });
+    if (sample === undefined) return;
+    if (key === pointKey(BASE)) baseCallsPerSecond = sample.driven.callsPerSecond;
+    samples.set(key, [...(samples.get(key) ?? []), sample]);
+  };
+  // The base stands first in its group.
+  for (const point of group) await measure(point, pointKey(point));
+  if (setupKey(running.setup) === setupKey(BASE)) await measure(BASE, REPEATED);
+}
+
+/** What fails twice does not take the others with it: undefined. */
+async function orFail<Result>(name: string, measure: () => Promise<Result>): Promise<Result | undefined> {
+  for (let left = TRIES - 1; ; left--) {
+    try {
+      return await measure();
+    } catch (error) {
+      const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`;
+      progress(`${left > 0 ? 'once more' : 'failed'}: ${failure}`);
+      if (left > 0) continue;
+      failures.push(failure);
+      return undefined;
+    }
   }
 }
 
@@ -121,24 +160,25 @@ async function complete(plan: Plan, samples: ReadonlyMap<string, readonly Sample
   };
   const base = samplesOf(BASE);
   if (base.length === 0) throw new Error(`the base point could not be measured: ${failures[0]}`);
-  const axes = plan.axes.map((axis) => ({ axis, result: summariseAxis(axis, samplesOf) }));
-  const measured: Measured = {
+  const summariseOwn = (point: Point, reference: readonly Sample[]): PointResult =>
+    summarisePoint(point, samplesOf(point), reference, plan.toolCoreCount);
+  const axes = plan.axes.map((axis) => {
+    const reference = samplesOf(axis.points.find((point) => point.name === axis.reference) as Point);
+    const measured = axis.points.filter((point) => samplesOf(point).length > 0 && reference.length > 0);
+    const points = measured.map((point) => summariseOwn(point, reference));
+    const result: AxisResult = { axis: axis.name, meaning: axis.meaning, reference: axis.reference, points };
+    return { axis, result };
+  });
+  const modelled = modelOf({
     axes,
-    heldOut: plan.heldOut
-      .filter((point) => samplesOf(point).length > 0)
-      .map((point) => summarisePoint(point, samplesOf(point), base)),
+    heldOut: plan.heldOut.filter((point) => samplesOf(point).length > 0).map((point) => summariseOwn(point, base)),
     memory: plan.memory ? await measureMemories(plan, MEMORY_POINTS) : [],
     memoryHeldOut: plan.memory ? await measureMemories(plan, MEMORY_HELD_OUT) : [],
-    shares: summarisePoint(BASE, base, base).shares,
-  };
+    handoff: plan.handoff,
+  });
   return {
     version: SCALE_VERSION,
-    machine: {
-      processor: cpus()[0]?.model ?? 'unknown processor',
-      cores: cpus().length,
-      kernel: release(),
-      node: process.version,
-    },
+    machine: readMachine(),
     handoff: plan.handoff,
     rounds: plan.rounds,
     seconds: plan.seconds,
@@ -146,7 +186,8 @@ async function complete(plan: Plan, samples: ReadonlyMap<string, readonly Sample
     repeated: samplesOfRepeated(plan, samples).map(
       (sample, round) => sample.cpuMicrosPerCall / (base[round] as Sample).cpuMicrosPerCall,
     ),
-    ...modelOf(measured),
+    ...modelled,
+    failures,
   };
 }
 
@@ -155,53 +196,14 @@ function samplesOfRepeated(plan: Plan, samples: ReadonlyMap<string, readonly Sam
   return own.length === plan.rounds ? own : [];
 }
 
-function summariseAxis(axis: Axis, samplesOf: (point: Point) => readonly Sample[]): AxisResult {
-  const reference = axis.points.find((point) => point.name === axis.reference) as Point;
-  return {
-    axis: axis.name,
-    meaning: axis.meaning,
-    reference: axis.reference,
-    points: axis.points
-      .filter((point) => samplesOf(point).length > 0 && samplesOf(reference).length > 0)
-      .map((point) => summarisePoint(point, samplesOf(point), samplesOf(reference))),
-  };
-}
-
-async function measureMemories(
-  plan: Plan,
-  points: readonly MemoryPoint[],
-): Promise<{ point: MemoryPoint; rssBytes: number }[]> {
-  const results: { point: MemoryPoint; rssBytes: number }[] = [];
+async function measureMemories(plan: Plan, points: readonly MemoryPoint[]): Promise<MeasuredMemory[]> {
+  const results: MeasuredMemory[] = [];
   for (const point of points) {
     progress(`memory: ${point.name}`);
-    await orFail(point.name, async () => {
-      results.push({ point, rssBytes: await measureMemory(plan, point) });
-    });
+    const rssBytes = await orFail(point.name, () => measureMemory(plan, point));
+    if (rssBytes !== undefined) results.push({ point, rssBytes });
   }
   return results;
-}
-
-function renderResult(result: ScaleResult, table: PrintTable): string {
-  const repeated = result.repeated.map((ratio) => ratio.toFixed(2)).join(', ');
-  return [
-    `${describeMachine(result.machine)}; hand-off ${result.handoff}, the whole router on one core, load and NameNode on the others; ` +
-      `median of ${result.rounds} interleaved rounds of ${result.seconds} s.`,
-    'Ratios are taken within each round. Calls/s in brackets: loader and stub were the limit, only the CPU per call counts.',
-    `The base point once more at the end of each round, as a ratio to its beginning: ${repeated}.`,
-    '',
-    ...result.axes.map((axis) => printAxis(axis, table)),
-    printHeldOut(result, table),
-    printMemory(result, table),
-    result.model === null ? `No model: ${result.modelMissing}.` : printModel(result.model, table),
-  ].join('\n');
-}
-
-function toJson(result: ScaleResult): string {
-  return `${JSON.stringify(result, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(5)) : value), 2)}\n`;
-}
-
-function pointKey(point: Point): string {
-  return [setupKey(point), point.connections, point.inFlight, point.users, point.delayMs, point.replyBytes].join(';');
 }
 
 function progress(line: string): void {
@@ -225,8 +227,7 @@ function readPlan(): Plan {
   const axes = AXES.filter((axis) => only.includes(axis.name));
   const heldOut = only.includes('heldOut') ? HELD_OUT : [];
   const memory = only.includes('memory');
-  const cores = readAllowedCores();
-  if (cores.length < 2) refuse('two processor cores are needed: one for the router alone, another for the load');
+  const { peerCores, toolCores, toolCoreCount } = splitCores();
   const points = [
     ...axes.flatMap((axis) => axis.points),
     ...heldOut,
@@ -240,20 +241,21 @@ function readPlan(): Plan {
     );
   }
   const quick = values['quick'] === true;
+  const directory = makeRunDirectory('scale');
   return {
     axes,
     heldOut,
     memory,
     handoff,
     rounds: readWhole(values, 'rounds', 1, 1000, quick ? 1 : 3),
-    seconds: readNumber(values, 'seconds', 0.2, 3600, quick ? 0.5 : 2),
+    seconds: readNumber(values, 'seconds', 0.2, 3600, quick ? 0.5 : 1.5),
     routerMain: String(values['router']),
     json: values['json'] as string | undefined,
     markdown: values['markdown'] as string | undefined,
-    // The kernel likes to serve interrupts on the first core: the load gets it.
-    routerCores: String(cores.at(-1)),
-    loadCores: cores.slice(0, -1).join(','),
-    directory,
-    env: { ...process.env, NODE_COMPILE_CACHE: join(directory, 'compile-cache') },
+    routerCores: peerCores,
+    loadCores: toolCores,
+    toolCoreCount,
+    directory: directory.path,
+    env: directory.env,
   };
 }

@@ -1,7 +1,8 @@
 /** Sizing: from a capacity model and the wishes of a fleet to cores, routers, connections and memory. */
 
-import { CPU_TERMS, cpuFeaturesOf, MEMORY_TERMS, predictTerms } from './model.ts';
+import { cpuFeaturesOf, MEMORY_TERMS, predictCpu, predictTerms } from './model.ts';
 import type { CapacityModel } from './result.ts';
+import { THREAD_KINDS, type ThreadKind } from './router-watch.ts';
 
 export interface Fleet {
   /** At the busiest time, all routers together. */
@@ -20,8 +21,6 @@ export interface Fleet {
 export interface Rules {
   /** Share of a core that a thread is meant to use at the busiest time. */
   readonly busyShare: number;
-  /** Calls that a thread finds at once when it is that busy. */
-  readonly together: number;
   /** Cores of one machine that routers run on. */
   readonly coresPerRouter: number;
   /** One may fail. */
@@ -29,7 +28,7 @@ export interface Rules {
 }
 
 /** What the page's table is made with. */
-export const RULES: Rules = { busyShare: 0.6, together: 32, coresPerRouter: 16, spareRouters: 1 };
+export const RULES: Rules = { busyShare: 0.6, coresPerRouter: 16, spareRouters: 1 };
 
 const MIX = { nameservices: 64, usersPerNameservice: 64, mounts: 10_000, replyBytes: 1_000, namenodeMs: 2 };
 export const FLEETS: readonly Fleet[] = [1e5, 1e6, 1e7].map((callsPerSecond) => ({
@@ -39,7 +38,12 @@ export const FLEETS: readonly Fleet[] = [1e5, 1e6, 1e7].map((callsPerSecond) => 
 }));
 
 export interface Sizing {
+  /** Of all threads, margin included. */
   readonly cpuMicrosPerCall: number;
+  /** As many as one core of the kind takes at the busy share. */
+  readonly callsPerAcceptorCore: number;
+  /** Infinity where there are no workers. */
+  readonly callsPerWorkerCore: number;
   /** Cores that the threads of each kind need, all routers together; other: main threads, garbage collection, compilers. */
   readonly acceptorCores: number;
   readonly workerCores: number;
@@ -61,12 +65,13 @@ export interface Sizing {
 /** Rounds in which the load of a thread and the number of threads settle. */
 const SETTLING_ROUNDS = 8;
 
-export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules): Sizing {
-  let threads = countThreads(model, fleet, rules, 0);
-  let cpuMicrosPerCall = 0;
+/** `together`: calls that a thread finds at once; as measured without it. */
+export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules, together: number = model.together): Sizing {
+  let threads = countThreads(model, fleet, rules, { acceptor: 0, worker: 0, other: 0 });
+  let cpu: Micros = { acceptor: 0, worker: 0, other: 0 };
   for (let round = 0; round < SETTLING_ROUNDS; round++) {
-    cpuMicrosPerCall = cpuMicros(model, fleet, rules, threads);
-    threads = countThreads(model, fleet, rules, cpuMicrosPerCall);
+    cpu = cpuMicros(model, fleet, together, threads);
+    threads = countThreads(model, fleet, rules, cpu);
   }
   const { acceptors, workers, others, loaded, acceptorsPerRouter, workersPerRouter } = threads;
   const routers = loaded + rules.spareRouters;
@@ -79,7 +84,9 @@ export function sizeFleet(model: CapacityModel, fleet: Fleet, rules: Rules): Siz
     acceptorsPerRouter + workersPerRouter,
   ]);
   return {
-    cpuMicrosPerCall,
+    cpuMicrosPerCall: THREAD_KINDS.reduce((sum, kind) => sum + cpu[kind], 0),
+    callsPerAcceptorCore: (1e6 * rules.busyShare) / cpu.acceptor,
+    callsPerWorkerCore: (1e6 * rules.busyShare) / cpu.worker,
     acceptorCores: acceptors,
     workerCores: workers,
     otherCores: others,
@@ -105,10 +112,12 @@ interface Threads {
   readonly workersPerRouter: number;
 }
 
-function countThreads(model: CapacityModel, fleet: Fleet, rules: Rules, cpuMicrosPerCall: number): Threads {
-  const acceptors = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.acceptor);
-  const workers = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.worker);
-  const others = coresOf(fleet, rules, cpuMicrosPerCall, model.shares.other);
+/** µs of a call. */
+type Micros = Readonly<Record<ThreadKind, number>>;
+
+function countThreads(model: CapacityModel, fleet: Fleet, rules: Rules, cpu: Micros): Threads {
+  const coresOf = (kind: ThreadKind): number => Math.ceil((fleet.callsPerSecond * cpu[kind]) / 1e6 / rules.busyShare);
+  const [acceptors, workers, others] = [coresOf('acceptor'), coresOf('worker'), coresOf('other')];
   const loaded = Math.max(1, Math.ceil((acceptors + workers + others) / rules.coresPerRouter));
   return {
     acceptors,
@@ -116,30 +125,33 @@ function countThreads(model: CapacityModel, fleet: Fleet, rules: Rules, cpuMicro
     others,
     loaded,
     acceptorsPerRouter: Math.max(1, Math.ceil(acceptors / loaded)),
-    workersPerRouter: Math.max(1, Math.ceil(workers / loaded)),
+    workersPerRouter: isInline(model) ? 0 : Math.max(1, Math.ceil(workers / loaded)),
   };
 }
 
-function cpuMicros(model: CapacityModel, fleet: Fleet, rules: Rules, threads: Threads): number {
+function cpuMicros(model: CapacityModel, fleet: Fleet, together: number, threads: Threads): Micros {
   const pairs = fleet.nameservices * fleet.usersPerNameservice;
-  return predictTerms(
-    CPU_TERMS,
-    model.cpu,
-    cpuFeaturesOf({
-      connections: fleet.clients / Math.max(1, threads.acceptors),
-      // A client that waits for its answer has one call in flight.
-      inFlight: 1,
-      together: rules.together,
-      // With many nameservices and users hardly two calls of a turn go to the same connection.
-      namenodeShare: Math.min(1, pairs / rules.together),
-      // Every router has all users; each of them stays with one of its workers.
-      groups: pairs / threads.workersPerRouter,
-      mounts: fleet.mounts,
-      replyBytes: fleet.replyBytes,
-    }),
-  );
+  const features = cpuFeaturesOf({
+    connections: fleet.clients / Math.max(1, threads.acceptors),
+    // A client that waits for its answer has one call in flight.
+    inFlight: 1,
+    together,
+    // With many nameservices and users hardly two calls of a turn go to the same connection.
+    namenodeShare: Math.min(1, pairs / together),
+    // Every router has all users; each of them stays with one of its workers.
+    groups: pairs / (isInline(model) ? threads.acceptorsPerRouter : threads.workersPerRouter),
+    mounts: fleet.mounts,
+    replyBytes: fleet.replyBytes,
+  });
+  const { acceptor, worker, other } = predictCpu(model.cpu, features);
+  return {
+    acceptor: acceptor * model.cpuMargin,
+    worker: worker * model.cpuMargin,
+    other: other * model.cpuMargin,
+  };
 }
 
-function coresOf(fleet: Fleet, rules: Rules, cpuMicrosPerCall: number, share: number): number {
-  return Math.ceil((fleet.callsPerSecond * cpuMicrosPerCall * share) / 1e6 / rules.busyShare);
+/** Each acceptor is a worker too. */
+function isInline(model: CapacityModel): boolean {
+  return model.threadsPerPair === 1;
 }

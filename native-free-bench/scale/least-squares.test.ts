@@ -55,6 +55,16 @@ describe('fitRelative', () => {
     expect(constant).toBeCloseTo(sum(1) / sum(2), 8);
   });
 
+  it('takes errors relative to the scale where there is one, and then values of 0 too', () => {
+    const rows = [
+      { features: [1], value: 0, scale: 1 },
+      { features: [1], value: 3, scale: 2 },
+    ];
+    // (x / 1)² + ((x - 3) / 2)² is least at 0.6.
+    expect(fitRelative(rows, ['one'])[0]).toBeCloseTo(0.6, 9);
+    expect(fitRelative([{ features: [1], value: 0, scale: 1 }], ['one'])).toEqual([0]);
+  });
+
   it('refuses values that have no relative error', () => {
     expect(() => fitRelative([...ROWS, { features: [1, 2, 3], value: 0 }], ['one', 'a', 'b'])).toThrow(/value of 0/);
   });

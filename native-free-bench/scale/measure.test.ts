@@ -32,10 +32,13 @@ describe('measuring', () => {
       const point: Point = { ...BASE, nameservices: 3, mounts: 10, connections: 12, users: 2, replyBytes: 3_000 };
       try {
         const running = await startSetup(bench, point);
-        const sample = await measurePoint(bench, running, point);
-        expect(sample.firstError).toBe('');
-        expect(sample.errors).toBe(0);
-        expect(sample.callsPerSecond).toBeGreaterThan(0);
+        const sample = await measurePoint(bench, running, point, 0);
+        expect(sample.driven.firstError).toBe('');
+        expect(sample.driven.errors).toBe(0);
+        expect(sample.driven.callsPerSecond).toBeGreaterThan(0);
+        expect(sample.namenodeBusy).toBeGreaterThan(0);
+        expect(sample.callsTogether).toBeGreaterThanOrEqual(1);
+        expect(sample.callsTogether).toBeLessThanOrEqual(12);
         expect(sample.cpuMicrosPerCall).toBeGreaterThan(0);
         // Each user has connections of its own to each nameservice.
         expect(sample.namenodeConnections).toBeGreaterThanOrEqual(6);
@@ -43,6 +46,10 @@ describe('measuring', () => {
         expect(acceptor + worker + other).toBeCloseTo(1, 6);
         expect(acceptor).toBeGreaterThan(0);
         expect(worker > 0).toBe(handoff === 'ring');
+        const open = await measurePoint(bench, running, point, 500);
+        expect(open.driven.errors).toBe(0);
+        expect(open.ratePerSecond).toBe(500);
+        expect(open.driven.callsPerSecond).toBeLessThanOrEqual(501);
         await stopSetup(running);
       } finally {
         await stopAll();

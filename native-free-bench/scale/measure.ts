@@ -82,11 +82,25 @@ export async function startSetup(bench: Bench, setup: Setup): Promise<RunningSet
     env: bench.env,
     channel: true,
   });
+  let router: RunningProxy | undefined;
+  try {
+    router = await startRouterOf(bench, setup, directory, stub);
+    const running = { router, stub, setup };
+    await load(bench, running, { connections: 64, inFlight: 4, users: 1 }, 0, SETUP_WARMUP_SECONDS, 0.2);
+    return running;
+  } catch (error) {
+    await router?.child?.stop();
+    await stub.stop();
+    throw error;
+  }
+}
+
+async function startRouterOf(bench: Bench, setup: Setup, directory: string, stub: Child): Promise<RunningProxy> {
   const ready = await stub.waitFor((line) => line['ready'] === true, START_MS);
   const namenodePorts = ready['ports'] as number[];
   const mounts = join(directory, 'mounts.json');
   writeFileSync(mounts, JSON.stringify(makeMounts(setup)));
-  const router = await startRouter({
+  return startRouter({
     handoff: bench.handoff,
     mounts: ['--mounts', mounts],
     namenodePort: namenodePorts[0] as number,
@@ -102,9 +116,6 @@ export async function startSetup(bench: Bench, setup: Setup): Promise<RunningSet
     env: bench.env,
     routerMain: bench.routerMain,
   });
-  const running = { router, stub, setup };
-  await load(bench, running, { connections: 64, inFlight: 4, users: 1 }, 0, SETUP_WARMUP_SECONDS, 0.2);
-  return running;
 }
 
 export async function stopSetup(running: RunningSetup): Promise<void> {

@@ -4,7 +4,7 @@
  *
  *   CPU µs per call = call + client / M + namenode · min(1, G / N) + wake / N + cold · log10(max(1, C / 64))
  *                     + spread · log10(max(1, G / 64))
- *                     + table · log10(mounts) + reply · KB + large · max(0, KB - 16)
+ *                     + table · log10(mounts) + reply · KB + large · KB if KB > 16
  *     C connections, M calls in flight of each, N calls at once (closed loop: C · M, open loop: as measured), G pairs of user and nameservice
  *     that they belong to
  *   resident bytes  = base + connection · C + inFlight · calls + mount · mounts + thread · threads
@@ -88,7 +88,7 @@ export function cpuFeaturesOf(load: CpuLoad): number[] {
     Math.log10(Math.max(1, load.groups / WARM_CONNECTIONS)),
     Math.log10(load.mounts),
     load.replyBytes / KB,
-    Math.max(0, load.replyBytes - SLAB_BYTES) / KB,
+    load.replyBytes > SLAB_BYTES ? load.replyBytes / KB : 0,
   ];
 }
 

@@ -1,9 +1,11 @@
 /** Tables of the scale bench, for a terminal or as Markdown. */
 
+import { SATURATED_SHARE } from '../../src/load/result/result.ts';
+import type { Machine } from '../harness/machine.ts';
+import { grouped, type PrintTable, percent, rangeOf } from '../harness/table.ts';
 import { CPU_TERMS, MEMORY_TERMS, type ModelError } from './model.ts';
-import type { AxisResult, CapacityModel, Machine, MemoryResult, PointResult, ScaleResult } from './result.ts';
-
-export type PrintTable = (headings: readonly string[], rows: readonly (readonly string[])[]) => string;
+import type { AxisResult, CapacityModel, MemoryResult, PointResult, ScaleResult } from './result.ts';
+import { THREAD_KINDS } from './router-watch.ts';
 
 const MB = 1e6;
 const POINT_HEADINGS = [
@@ -14,6 +16,8 @@ const POINT_HEADINGS = [
   'calls/s',
   'p99 µs',
   'router busy',
+  'limit',
+  'calls at once',
   'NN conns',
   'calls/s per NN conn',
   'errors',
@@ -21,6 +25,23 @@ const POINT_HEADINGS = [
 
 export function describeMachine(machine: Machine): string {
   return `${machine.processor}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}`;
+}
+
+/** The whole report. */
+export function renderResult(result: ScaleResult, table: PrintTable): string {
+  const repeated = result.repeated.map((ratio) => ratio.toFixed(2)).join(', ');
+  return [
+    `${describeMachine(result.machine)}; hand-off ${result.handoff}, the whole router on one core, load and NameNode on the others; ` +
+      `median of ${result.rounds} interleaved rounds of ${result.seconds} s.`,
+    'Ratios are taken within each round. Calls/s and latency in brackets: the router was not the limit, only the CPU per call counts.',
+    `The base point once more at the end of each round, as a ratio to its beginning: ${repeated}.`,
+    ...result.failures.map((failure) => `Not measured: ${failure}`),
+    '',
+    ...result.axes.map((axis) => printAxis(axis, table)),
+    printHeldOut(result, table),
+    printMemory(result, table),
+    result.model === null ? `No model: ${result.modelMissing}.` : printModel(result.model, table),
+  ].join('\n');
 }
 
 export function printAxis(result: AxisResult, table: PrintTable): string {
@@ -34,21 +55,32 @@ export function printAxis(result: AxisResult, table: PrintTable): string {
   ].join('\n');
 }
 
-/** Points with calls/s in brackets were limited by loader and stub. */
+/** Where the router was not the limit, calls/s and latency stand in brackets. */
 function cellsOf(result: PointResult): string[] {
-  const bracket = (text: string): string => (result.toolsWereTheLimit ? `(${text})` : text);
-  const { ratioOfRounds } = result;
+  const bracket = (text: string): string => (result.limit === '' ? text : `(${text})`);
   return [
     result.cpuMicrosPerCall.toFixed(2),
     result.ratio.toFixed(2),
-    ratioOfRounds.length > 1 ? `${Math.min(...ratioOfRounds).toFixed(2)}–${Math.max(...ratioOfRounds).toFixed(2)}` : '',
-    bracket(count(result.callsPerSecond)),
-    bracket(count(result.p99Micros)),
+    rangeOf(result.ratioOfRounds),
+    bracket(grouped(result.callsPerSecond)),
+    bracket(grouped(result.p99Micros)),
     percent(result.routerBusy),
+    nameLimit(result),
+    result.callsTogether.toFixed(1),
     String(result.namenodeConnections),
-    bracket(count(result.callsPerSecond / Math.max(1, result.namenodeConnections))),
+    bracket(grouped(result.callsPerSecond / Math.max(1, result.namenodeConnections))),
     String(result.errors),
   ];
+}
+
+type Limited = Pick<PointResult, 'limit' | 'ratePerSecond' | 'callsPerSecond'>;
+
+/** One word for what harness/limits.ts says at length. */
+export function nameLimit({ limit, ratePerSecond, callsPerSecond }: Limited): string {
+  if (limit === '') return callsPerSecond < ratePerSecond * SATURATED_SHARE || ratePerSecond === 0 ? 'router' : 'rate';
+  if (limit.startsWith('disturbed')) return 'disturbed';
+  if (limit.startsWith('neither')) return 'neither';
+  return limit.startsWith('peer and tools') ? 'both' : 'tools';
 }
 
 function faultsOf(points: readonly PointResult[]): string[] {
@@ -64,12 +96,13 @@ export function printHeldOut(result: ScaleResult, table: PrintTable): string {
     held.cpuMicrosPerCall.toFixed(2),
     held.predictedMicrosPerCall?.toFixed(2) ?? '-',
     signedPercent(held.error),
+    nameLimit(held),
     String(held.errors),
   ]);
   return [
     'Combined points that the model was not fitted on',
     '',
-    table(['point', 'CPU µs/call', 'model', 'error', 'errors'], rows),
+    table(['point', 'CPU µs/call', 'model', 'error', 'limit', 'errors'], rows),
     ...faultsOf(result.heldOut),
     '',
   ].join('\n');
@@ -77,11 +110,11 @@ export function printHeldOut(result: ScaleResult, table: PrintTable): string {
 
 function describePoint({ point }: PointResult): string {
   return [
-    `${count(point.connections)} x ${point.inFlight}`,
+    `${grouped(point.connections)} x ${point.inFlight}`,
     `${point.users} users`,
-    `${count(point.mounts)} mounts`,
+    `${grouped(point.mounts)} mounts`,
     `${point.nameservices} ns`,
-    `${count(point.replyBytes)} B`,
+    `${grouped(point.replyBytes)} B`,
   ].join(', ');
 }
 
@@ -99,18 +132,27 @@ export function printMemory(result: ScaleResult, table: PrintTable): string {
 }
 
 export function printModel(model: CapacityModel, table: PrintTable): string {
-  const cpuRows = CPU_TERMS.map((term) => [CPU_MEANINGS[term], `${model.cpu[term].toFixed(3)} µs`]);
+  const cpuRows = CPU_TERMS.map((term) => [
+    CPU_MEANINGS[term],
+    ...THREAD_KINDS.map((kind) => model.cpu[kind][term].toFixed(3)),
+  ]);
   const memoryRows = MEMORY_TERMS.map((term) => [MEMORY_MEANINGS[term], bytes(model.memory[term])]);
   return [
-    table(['term', 'coefficient'], [...cpuRows, ...memoryRows]),
+    table(['CPU, µs of each kind of thread', ...THREAD_KINDS], cpuRows),
     '',
-    `CPU: error ${describeError(model.cpuFitError)} on the points it was fitted on, ${describeError(model.cpuHeldOutError)} on those held out.`,
+    table(['memory', 'coefficient'], memoryRows),
+    '',
+    `CPU: error ${describeError(model.cpuFitError)} on the points it was fitted on,`,
+    `${describeError(model.cpuHeldOutError)} on those held out; sizes are made with its CPU times ${model.cpuMargin.toFixed(2)}.`,
     `Memory: error ${describeError(model.memoryFitError)} on the points it was fitted on, ${describeError(model.memoryHeldOutError)} on those held out.`,
-    `Of the CPU time acceptors take ${percent(model.shares.acceptor)}, workers ${percent(model.shares.worker)}, ` +
-      `everything else ${percent(model.shares.other)} (64 connections x 1).`,
-    `One connection to a NameNode has carried ${count(model.callsPerNamenodeConnection)} calls/s.`,
+    `One connection to a NameNode has carried ${grouped(model.callsPerNamenodeConnection)} calls/s (${describeLimit(model)}).`,
     '',
   ].join('\n');
+}
+
+/** What kept one connection to the NameNode from carrying more. */
+export function describeLimit(model: CapacityModel): string {
+  return model.namenodeConnectionLimit === '' ? 'the router was the limit' : model.namenodeConnectionLimit;
 }
 
 const CPU_MEANINGS: Readonly<Record<(typeof CPU_TERMS)[number], string>> = {
@@ -122,7 +164,7 @@ const CPU_MEANINGS: Readonly<Record<(typeof CPU_TERMS)[number], string>> = {
   spread: 'each tenfold of pairs of user and nameservice above 64',
   table: 'each tenfold of mount points',
   reply: 'each KB (1,000 bytes) of the reply',
-  large: 'each KB of the reply beyond 16, more',
+  large: 'each KB of a reply of more than 16 KB, besides',
 };
 
 const MEMORY_MEANINGS: Readonly<Record<(typeof MEMORY_TERMS)[number], string>> = {
@@ -133,9 +175,10 @@ const MEMORY_MEANINGS: Readonly<Record<(typeof MEMORY_TERMS)[number], string>> =
   thread: 'each acceptor or worker thread',
 };
 
+/** Without sign, and what the model says too much or too little in the median. */
 export function describeError(error: ModelError): string {
   if (error.points === 0) return 'not measured';
-  return `${percent(error.median)} (median of ${error.points}; largest ${percent(error.largest)})`;
+  return `${percent(error.median)} (median of ${error.points}; largest ${percent(error.largest)}; with sign ${signedPercent(error.signedMedian)})`;
 }
 
 export function bytes(value: number): string {
@@ -143,15 +186,7 @@ export function bytes(value: number): string {
   return value >= 1000 ? `${(value / 1000).toFixed(1)} KB` : `${value.toFixed(0)} B`;
 }
 
-export function count(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-export function percent(share: number): string {
-  return `${(share * 100).toFixed(0)} %`;
-}
-
-function signedPercent(share: number | null): string {
+export function signedPercent(share: number | null): string {
   if (share === null) return '-';
   return `${share >= 0 ? '+' : ''}${(share * 100).toFixed(0)} %`;
 }

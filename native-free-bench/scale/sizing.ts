@@ -5,21 +5,18 @@
  *     [--reply-bytes N] [--namenode-ms N] [--markdown] [--write | --check]
  *
  * --model: a file that bench:scale wrote with --json; the committed baseline without it. --users: users that work on one nameservice at the
- * same time. --write: makes src/manual/sizing.md from the model; --check: exit 1 when the page is not what the model gives.
+ * same time. --write: makes src/manual/sizing.md from the model, not from a quick run or one with gaps; --check: exit 1 when the page is not what the model gives.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { readArguments, readNumber, readWhole, refuse } from '../harness/arguments.ts';
 import { markdownTable, printTable } from '../harness/table.ts';
 import { FLEETS, type Fleet } from './fleet.ts';
 import { describeError, describeMachine } from './report.ts';
 import type { ScaleResult } from './result.ts';
-import { readScaleResult } from './result-file.ts';
-import { printSizing, renderSizingPage } from './sizing-page.ts';
+import { findGap, readScaleResult } from './result-file.ts';
+import { BASELINE, printSensitivity, printSizing, renderSizingPage, SIZING_PAGE } from './sizing-page.ts';
 
-const BASELINE: string = fileURLToPath(new URL('../baselines/scale.json', import.meta.url));
-const PAGE: string = fileURLToPath(new URL('../../src/manual/sizing.md', import.meta.url));
 const MOST_CALLS = 1e9;
 
 const values = readArguments({
@@ -44,7 +41,7 @@ const fleets = readFleets();
 const file = String(values['model']);
 const result = readScaleResult(file);
 if (result instanceof Error) refuse(result.message);
-if (values['write'] === true) writeFileSync(PAGE, renderPage(result));
+if (values['write'] === true) writePage(result);
 else if (values['check'] === true) checkPage(result);
 else print(result);
 
@@ -52,17 +49,28 @@ function print(result: ScaleResult): void {
   const { model } = result;
   if (model === null) refuse(`${file}: it has no capacity model: ${result.modelMissing}`);
   const [fleet] = fleets as [Fleet];
+  const table = values['markdown'] === true ? markdownTable : printTable;
   const lines = [
     `From ${file}: ${describeMachine(result.machine)}; hand-off ${result.handoff}`,
     `Fleet: ${fleet.clients} clients, ${fleet.nameservices} nameservices with ${fleet.usersPerNameservice} users each, ${fleet.mounts} mount points, ` +
       `replies of ${fleet.replyBytes} bytes, NameNodes take ${fleet.namenodeMs} ms`,
     '',
-    printSizing(model, fleets, values['markdown'] === true ? markdownTable : printTable),
+    printSizing(model, fleets, table),
     '',
+    printSensitivity(model, fleets, table),
+    '',
+    `CPU times ${model.cpuMargin.toFixed(2)}, for what the model says too little in the median. ${model.together.toFixed(1)} calls come at once as measured; the second`,
+    'table says what follows when they do not.',
     `Error of the CPU model on points that it had not seen: ${describeError(model.cpuHeldOutError)}; of the memory model: ` +
       `${describeError(model.memoryHeldOutError)}. Beyond one core all is extrapolated (switchyard help sizing).`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function writePage(result: ScaleResult): void {
+  const gap = findGap(result);
+  if (gap !== '') refuse(`${file}: ${gap}; the page is made from a whole run: npm run bench:scale -- --json FILE`);
+  writeFileSync(SIZING_PAGE, renderPage(result));
 }
 
 function renderPage(result: ScaleResult): string {
@@ -74,7 +82,7 @@ function renderPage(result: ScaleResult): string {
 }
 
 function checkPage(result: ScaleResult): void {
-  if (readFileSync(PAGE, 'utf8') === renderPage(result)) return;
+  if (readFileSync(SIZING_PAGE, 'utf8') === renderPage(result)) return;
   process.stderr.write(
     `src/manual/sizing.md is not what ${file} gives: run \`node native-free-bench/scale/sizing.ts --write\`\n`,
   );

@@ -1,9 +1,10 @@
 import { LOAD_FLAGS, readPlan } from '../load/plan/flags.ts';
-import { needsNamespace } from '../load/plan/needs.ts';
+import { countNames, findNameFault } from '../load/plan/names.ts';
+import { neededFiles, needsNamespace } from '../load/plan/needs.ts';
 import type { LoadPlan } from '../load/plan/plan.ts';
 import { measureAndReport, readReporting } from '../load/result/reporting.ts';
 import { Interrupt } from '../load/run/interrupt.ts';
-import { withNamespace } from '../load/run/run.ts';
+import { warmupMs, withNamespace } from '../load/run/run.ts';
 import { nearestWord, parseFlags, UsageError } from './usage.ts';
 
 interface Subcommand {
@@ -32,6 +33,7 @@ export async function run(args: string[]): Promise<number> {
   }
   const flags = parseFlags(args, LOAD_FLAGS);
   const plan = readPlan(flags);
+  refuseTooManyNames(plan);
   const reporting = readReporting(flags, plan);
   if (needsNamespace(plan)) process.stderr.write(`${describeNamespace(plan)}\n`);
   using interrupt = new Interrupt();
@@ -39,9 +41,19 @@ export async function run(args: string[]): Promise<number> {
   return await withNamespace(plan, () => measureAndReport(plan, reporting, { signal }), signal);
 }
 
-function describeNamespace({ targets, filesPerTarget }: LoadPlan): string {
+/** What a closed loop with a time calls is not known before. */
+function refuseTooManyNames(plan: LoadPlan): void {
+  const { loop, calls, durationMs } = plan;
+  const perSecond = loop.kind === 'open' ? loop.callsPerSecond : 0;
+  const fault = findNameFault(countNames(plan, calls ?? (perSecond * (warmupMs(plan) + (durationMs ?? 0))) / 1000));
+  if (fault !== '') throw new UsageError(`${calls === null ? '--rate and --duration' : '--calls'}: ${fault}`);
+}
+
+function describeNamespace(plan: LoadPlan): string {
+  const { targets } = plan;
   const [first] = targets;
+  const files = neededFiles(plan);
   const where =
     targets.length === 1 ? `in ${first?.own}` : `in each of ${targets.length} directories such as ${first?.own}`;
-  return `making ${filesPerTarget} files ${where}`;
+  return `making ${files === 0 ? 'directories' : `${files} files`} ${where}`;
 }

@@ -80,6 +80,8 @@ export function makeLoadResult(options: ResultOptions = {}): LoadResult {
     saturated: !closed && achievedShare < SATURATED_SHARE,
     lateForSlots: achievedShare < SATURATED_SHARE ? Math.round(calls / 3) : 0,
     lateForLoader: 12,
+    unanswered: 0,
+    successes: calls - errors,
     unsent: closed ? 0 : Math.round(callsPerSecond * seconds - calls),
     substituted: 3,
     errors,
@@ -119,6 +121,7 @@ export function makeLoadResult(options: ResultOptions = {}): LoadResult {
     },
     histogram: { corrected: 'HISTFAAAAB14nJNpmSzMwMDAzAABzFCaEUzOmNZg/wEiwAIAUBoFJg==', service: '' },
     loader: {
+      sendDelay: closed ? null : { p50: 510, p99: 1020 },
       utilization: loaderReason === '' ? 0.41 : 0.99,
       cpuShare: 0.46,
       loopDelayP50Ms: 1.06,

@@ -1,4 +1,4 @@
-import { lowestMicrosOf } from '../../src/load/histogram/latency-buckets.ts';
+import { middleMicrosOf } from '../../src/load/histogram/latency-buckets.ts';
 import type { FinalReport, FromLoader, LoadPlan, ReplayCall, SecondReport, Target } from '../../src/load/plan/plan.ts';
 import { LoadThread } from '../../src/load/thread/load-thread.ts';
 import { within } from './wait.ts';
@@ -74,16 +74,20 @@ export class LoadRun implements AsyncDisposable {
   /** The first message of one of these kinds. */
   async message(...kinds: FromLoader['kind'][]): Promise<FromLoader> {
     const find = (): FromLoader | undefined => this.messages.find(({ kind }) => kinds.includes(kind));
-    const found = find();
-    if (found !== undefined) return found;
-    const { promise, resolve } = Promise.withResolvers<FromLoader>();
+    await this.until(() => find() !== undefined, `a message of the loader thread: ${kinds.join(' or ')}`);
+    return find() as FromLoader;
+  }
+
+  /** A message has made the condition true. */
+  async until(condition: () => boolean, what: string): Promise<void> {
+    if (condition()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = (): void => {
-      const message = find();
-      if (message !== undefined) resolve(message);
+      if (condition()) resolve();
     };
     this.#waiters.add(waiter);
     try {
-      return await within(promise, `a message of the loader thread: ${kinds.join(' or ')}`);
+      await within(promise, what);
     } finally {
       this.#waiters.delete(waiter);
     }
@@ -99,7 +103,7 @@ export class LoadRun implements AsyncDisposable {
 export function countFrom(counts: Uint32Array, leastMs: number): number {
   let sum = 0;
   for (let bucket = 0; bucket < counts.length; bucket++) {
-    if (lowestMicrosOf(bucket) >= leastMs * 1000) sum += counts[bucket] as number;
+    if (middleMicrosOf(bucket) >= leastMs * 1000) sum += counts[bucket] as number;
   }
   return sum;
 }

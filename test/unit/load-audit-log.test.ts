@@ -20,7 +20,6 @@ function callOf(changes: Partial<AuditCall> = {}): AuditCall {
     allowed: true,
     user: 'alice',
     command: 'open',
-    options: '',
     source: '/a',
     destination: '',
     ...changes,
@@ -69,7 +68,6 @@ describe('a line of an audit log', () => {
       `${line('allowed=true\tugi=alice (auth:TOKEN)\tip=/10.0.0.1\tcmd=rename (options=[OVERWRITE, TO_TRASH])\tsrc=/s\tdst=/d allowed=no')}\tcallerContext=mr_task src=/evil`,
       callOf({
         command: 'rename',
-        options: 'OVERWRITE, TO_TRASH',
         source: '/s',
         destination: '/d allowed=no',
       }),

@@ -174,6 +174,13 @@ describe('the commands', () => {
     [['--ceiling', '100', '--expect', 'rss.drift<5%/h'], 'name its process with --pid'],
     [['--ceiling', '100', '--duration', '10s', '--expect', 'p99.drift<5%/h'], 'at least 40s'],
     [['--ceiling', '100', '--expect', 'p99.drift<5%/h,p98<1ms'], 'there is no metric p98'],
+    // Nobody listens: what is refused is refused before anything is made.
+    [['--ceiling', '25k', '--duration', '48h', '--mounts', '/a', '--mix', 'mkdirs=1'], '20000 calls/s for 172800 s'],
+    [['--p99', '1s', '--start', '10m', '--mounts', '/a', '--mix', 'mkdirs=1'], 'give calls per second'],
+    [
+      ['--p99', '1s', '--start', '9000k', '--step', '1h', '--mounts', '/a', '--mix', 'mkdirs=1'],
+      'there are 2147483647',
+    ],
   ])('soak refuses %j: %s', async (args, message) => {
     await expect(runSoak(['--fs', 'hdfs://127.0.0.1:1', '--paths', '/', ...args])).rejects.toThrow(message);
   });

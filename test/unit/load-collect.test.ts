@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { drawCurve, quantileMicros, summarizeCounts } from '../../src/load/histogram/latency.ts';
 import type { SecondReport } from '../../src/load/plan/plan.ts';
-import { type Collected, collectResult, findLimit } from '../../src/load/result/collect.ts';
+import { type Collected, collectResult } from '../../src/load/result/collect.ts';
 import type { LoadResult, SeriesPoint } from '../../src/load/result/result.ts';
 import { SecondsMerge } from '../../src/load/run/seconds.ts';
 import { countsOf, IDLE_SELF, sampleCell, sampleFinal, samplePlan } from './load-samples.ts';
@@ -65,7 +65,7 @@ describe('numbers of latency counts', () => {
 
 describe('the pace of a replay', () => {
   const plan = samplePlan({ loop: { kind: 'replay', speed: 2 }, durationMs: null });
-  const finals = [sampleFinal({ replies: 1000, due: 1000, measuredMs: 4000 })];
+  const finals = [sampleFinal({ replies: 1000, due: 1000, measuredFromMs: 500, measuredToMs: 4500 })];
 
   it('is that of its log', () => {
     const result = collect({ plan, finals, scheduledMs: 2000 });
@@ -145,6 +145,50 @@ describe('the result', () => {
     expect(JSON.parse(JSON.stringify(result))).toEqual(result);
   });
 
+  it('counts lost calls and timeouts as errors among all that are over', () => {
+    const errors = { connection: { count: 30, firstMessage: '' }, timeout: { count: 20, firstMessage: '' } };
+    const cells = [sampleCell({ errors, successes: 50 })];
+    expect(collect({ finals: [sampleFinal({ replies: 50, due: 100, cells })] })).toMatchObject({
+      calls: 50,
+      successes: 50,
+      errors: 50,
+      errorShare: 0.5,
+    });
+  });
+
+  it('of a counted run lasts from the first call of any thread to the last reply of any', () => {
+    const plan = samplePlan({ durationMs: null, calls: 300, threads: 3 });
+    const finals = [
+      sampleFinal({ replies: 100, due: 100, measuredFromMs: 5, measuredToMs: 105 }),
+      sampleFinal({ replies: 200, due: 200, measuredFromMs: 55, measuredToMs: 305 }),
+      sampleFinal({ replies: 0, due: 0, measuredFromMs: 0, measuredToMs: 0 }),
+    ];
+    expect(collect({ plan, finals })).toMatchObject({ measuredMs: 300, callsPerSecond: 1000 });
+  });
+
+  it('of a run that gave up says so, and what it did not make is missing from what was achieved', () => {
+    const plan = samplePlan({ durationMs: null, calls: 1000 });
+    const finals = [sampleFinal({ replies: 400, due: 1000, unsent: 600, gaveUp: true, measuredToMs: 1400 })];
+    expect(collect({ plan, finals })).toMatchObject({ gaveUp: true, unsent: 600, achievedShare: 0.4 });
+    const replay = samplePlan({ loop: { kind: 'replay', speed: 1 }, durationMs: null });
+    expect(collect({ plan: replay, finals, scheduledMs: 2000 })).toMatchObject({ gaveUp: true, achievedShare: 0.4 });
+    expect(collect().gaveUp).toBeUndefined();
+  });
+
+  it('has the exact longest latencies, and the delay of sending', () => {
+    const cells = [
+      sampleCell({ correctedMaxMs: 1.0001, serviceMaxMs: 0.9999 }),
+      sampleCell({ operation: 'mkdirs', corrected: countsOf([400_000, 1]), correctedMaxMs: 400_000.5 }),
+    ];
+    const result = collect({ finals: [sampleFinal({ cells, unanswered: 3 }), sampleFinal({ sendDelay: countsOf() })] });
+    expect(result.latency.corrected.max).toBe(400_000_500);
+    expect(result.operations.map(({ corrected }) => corrected.max)).toEqual([1000.1, 400_000_500]);
+    expect(result.curve.corrected.at(-1)).toEqual([100, 400_000_500]);
+    expect(result.loader.sendDelay).toEqual({ p50: near(500), p99: near(1000) });
+    expect(result.unanswered).toBe(3);
+    expect(collect({ finals: [sampleFinal({ sendDelay: new Uint32Array(0) })] }).loader.sendDelay).toBeNull();
+  });
+
   it('is saturated when less than 98 % of the asked rate gets through', () => {
     expect(collect({ finals: [sampleFinal({ replies: 9800 })] }).saturated).toBe(false);
     const result = collect({ finals: [sampleFinal({ replies: 9799 })] });
@@ -165,8 +209,12 @@ describe('the result', () => {
     const plan = samplePlan({ durationMs: null, calls: 100 });
     const cells = [sampleCell({ corrected: countsOf([20, 100]), service: countsOf([20, 100]) })];
     const run = { replies: 100, due: 100, cells };
-    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredMs: 120 })] }).saturated).toBe(false);
-    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredMs: 200 })] })).toMatchObject({ saturated: true });
+    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredFromMs: 0, measuredToMs: 120 })] }).saturated).toBe(
+      false,
+    );
+    expect(collect({ plan, finals: [sampleFinal({ ...run, measuredFromMs: 0, measuredToMs: 200 })] })).toMatchObject({
+      saturated: true,
+    });
   });
 
   it('of paths that were given names them so', () => {
@@ -176,7 +224,7 @@ describe('the result', () => {
 
   it('of nothing is not a division by zero', () => {
     const result = collect({
-      finals: [sampleFinal({ replies: 0, due: 0, measuredMs: 0, cells: [] })],
+      finals: [sampleFinal({ replies: 0, due: 0, measuredFromMs: 0, measuredToMs: 0, cells: [] })],
       endedEarly: true,
     });
     expect(result).toMatchObject({ calls: 0, callsPerSecond: 0, errorShare: 0, saturated: false, endedEarly: true });
@@ -185,26 +233,6 @@ describe('the result', () => {
 });
 
 describe('the limit', () => {
-  const good = { utilization: 0.5, loopDelayP99Ms: 2, lateShare: 0, gcShare: 0, saturated: false };
-
-  it('was not the loader when it had time', () => {
-    expect(findLimit(false, good)).toBe('');
-    expect(findLimit(true, good)).toBe('');
-    expect(findLimit(false, { ...good, saturated: true })).toBe('');
-  });
-
-  it('was a full thread in a closed loop, or in an open one that was not reached', () => {
-    expect(findLimit(true, { ...good, utilization: 0.97 })).toMatch(/busy 97 %.*closed loop/);
-    expect(findLimit(false, { ...good, utilization: 0.97 })).toBe('');
-    expect(findLimit(false, { ...good, utilization: 0.97, saturated: true })).toMatch(/busy 97 %.*not reached/);
-  });
-
-  it('was the loader when it was late, paused or waited', () => {
-    expect(findLimit(false, { ...good, lateShare: 0.02 })).toMatch(/sent 2.0 % of the calls late/);
-    expect(findLimit(false, { ...good, gcShare: 0.2 })).toMatch(/garbage collection took 20 %/);
-    expect(findLimit(false, { ...good, loopDelayP99Ms: 30 })).toMatch(/wait 30 ms/);
-  });
-
   it('comes from the worst thread', () => {
     const plan = samplePlan({ loop: { kind: 'closed' }, threads: 2 });
     const finals = [sampleFinal(), sampleFinal({ self: { ...IDLE_SELF, utilization: 0.99, gcTotalMs: 5 } })];
@@ -226,7 +254,8 @@ describe('seconds of several threads', () => {
     measured: second >= 1,
     replies: 10,
     errors: 1,
-    sent: 10,
+    correctedMaxMs: 1,
+    serviceMaxMs: 1,
     waiting: 2,
     inFlight: 3,
     corrected: countsOf([1, 10]),
@@ -245,7 +274,7 @@ describe('seconds of several threads', () => {
     seconds.add(0, report(0));
     seconds.add(0, report(1));
     expect(points).toEqual([]);
-    seconds.add(1, report(0, { replies: 30, corrected: countsOf([9, 100]) }));
+    seconds.add(1, report(0, { replies: 30, corrected: countsOf([9, 100]), correctedMaxMs: 9 }));
     expect(points).toHaveLength(1);
     expect(points[0]).toMatchObject({
       second: 0,
@@ -254,7 +283,7 @@ describe('seconds of several threads', () => {
       errors: 2,
       waiting: 4,
       inFlight: 6,
-      corrected: { p50: near(9000), max: near(9000) },
+      corrected: { p50: near(9000), max: 9000 },
       service: { p50: near(1000) },
     });
     seconds.add(1, report(1));

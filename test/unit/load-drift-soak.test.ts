@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderSoakPage } from '../../src/load/ceiling/page.ts';
 import type { SeriesPoint } from '../../src/load/result/result.ts';
@@ -11,8 +12,8 @@ import {
   formatWindow,
   type SoakReport,
 } from '../../src/load/soak/print.ts';
-import { runSoak } from '../../src/load/soak/run-soak.ts';
-import { measureDrifts, type SoakWindow } from '../../src/load/soak/windows.ts';
+import { chooseLookSeconds, runSoak } from '../../src/load/soak/run-soak.ts';
+import { chooseWindows, measureDrifts, type SoakWindow } from '../../src/load/soak/windows.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 import { countsOf } from './load-samples.ts';
 
@@ -33,6 +34,7 @@ function windowsOf(count: number, rssOf: (at: number) => number | null): SoakWin
     calls: 6000,
     errors: 0,
     p99Micros: 2000,
+    waiting: 0,
     rssBytes: rssOf(at),
     sockets: rssOf(at) === null ? null : 64,
     descriptors: rssOf(at) === null ? null : 80,
@@ -76,6 +78,19 @@ describe('the run of a soak', () => {
     expect(run.result).toBe(result);
     expect(run.windows).toHaveLength(30);
     expect(run.windows.every(({ rssBytes }) => rssBytes !== null && rssBytes > 1e6)).toBe(true);
+  });
+
+  it('looks at the process in each window, and not too often', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1000, max: 48 * 3_600_000 }), (durationMs) => {
+        const { seconds } = chooseWindows(durationMs);
+        const every = chooseLookSeconds(seconds);
+        expect(every).toBeLessThanOrEqual(seconds);
+        expect(every).toBeGreaterThanOrEqual(5);
+        expect(every).toBeLessThanOrEqual(30);
+      }),
+    );
+    expect([chooseLookSeconds(5), chooseLookSeconds(60), chooseLookSeconds(600)]).toEqual([5, 10, 30]);
   });
 
   it('sees that the process has ended, and takes no numbers of anything else', async () => {
@@ -135,6 +150,7 @@ describe('what is said of a soak', () => {
     expect(formatWindow(window as SoakWindow, 1_800_000)).toBe(
       'soak 2 min of 30 min: 100/s, p99 2.00 ms, errors 0, memory 123.4 MB, sockets 64',
     );
+    expect(formatWindow({ ...(window as SoakWindow), waiting: 100 }, 1_800_000)).toContain('p99 at least 2.00 ms');
     expect([1000, 119_000, 120_000, 150_000, 3_600_000].map(formatMinutes)).toEqual([
       '1 s',
       '119 s',

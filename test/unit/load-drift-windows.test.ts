@@ -1,18 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LatencyBuckets } from '../../src/load/histogram/latency-buckets.ts';
 import type { SeriesPoint } from '../../src/load/result/result.ts';
 import type { SecondCounts } from '../../src/load/run/seconds.ts';
 import { type Drift, LEAST_SAMPLES, MOST_SAMPLES, measureDrift } from '../../src/load/soak/drift.ts';
 import { checkDrift, describeTrend, splitExpectations } from '../../src/load/soak/drift-expect.ts';
-import { chooseWindows, measureDrifts, type ProcessUse, SoakWindows } from '../../src/load/soak/windows.ts';
+import {
+  chooseWindows,
+  isP99Hidden,
+  measureDrifts,
+  type ProcessUse,
+  SoakWindows,
+} from '../../src/load/soak/windows.ts';
+import { countsOf } from './load-samples.ts';
 
 const HOUR_MS = 3_600_000;
 
 function second(at: number, latenciesMs: readonly number[], measured = true): [SeriesPoint, SecondCounts] {
-  const buckets = new LatencyBuckets();
-  for (const ms of latenciesMs) buckets.recordMs(ms);
-  const counts = buckets.copyCounts();
+  const counts = countsOf(...latenciesMs.map((ms) => [ms, 1] as const));
   const none = { p50: 0, p99: 0, p999: 0, max: 0 };
   const point = { second: at, measured, callsPerSecond: latenciesMs.length, errors: 1, waiting: 0, inFlight: 0 };
   return [
@@ -71,6 +75,47 @@ describe('windows of a soak', () => {
     };
     expect([run(0), run(1), run(29), run(30)]).toEqual([[], [1], [20], [20, 10]]);
     expect(run(600)).toHaveLength(30);
+  });
+
+  it('have a p99 that is at least so much when it lies among calls that wait at their end', () => {
+    const hiddenOf = (waiting: number): boolean[] => {
+      const windows = new SoakWindows(chooseWindows(5000));
+      for (let at = 0; at < 5; at++) {
+        const [point, counts] = second(at, Array(198).fill(2));
+        windows.add({ ...point, waiting: at === 4 ? waiting : 999 }, counts, null);
+      }
+      return windows.end().map(isP99Hidden);
+    };
+    expect([hiddenOf(0), hiddenOf(10), hiddenOf(11)]).toEqual([[false], [false], [true]]);
+  });
+
+  it('say nothing of the p99 when it is hidden in too many of them', () => {
+    const trendWith = (hidden: number): string | undefined => {
+      const windows = new SoakWindows(chooseWindows(100_000));
+      for (let at = 0; at < 100; at++) {
+        const [point, counts] = second(at, [2]);
+        windows.add({ ...point, waiting: at >= 100 - hidden * 5 ? 1000 : 0 }, counts, null);
+      }
+      return measureDrifts(windows.end()).p99?.trend;
+    };
+    expect([trendWith(0), trendWith(2), trendWith(3)]).toEqual(['none', 'none', undefined]);
+  });
+
+  it('have no sockets where they could not be counted', () => {
+    const windows = new SoakWindows(chooseWindows(50_000));
+    for (let at = 0; at < 50; at++) {
+      windows.add(...second(at, [1]), { rssBytes: 5, sockets: null, descriptors: at < 25 ? null : 8 });
+    }
+    const found = windows.end();
+    expect(found[0]).toMatchObject({ rssBytes: 5, sockets: null, descriptors: null });
+    const drifts = measureDrifts(found);
+    expect(drifts).toMatchObject({ rss: { samples: 10 }, sockets: null, descriptors: { samples: 5 } });
+    const [expectation] = splitExpectations('sockets.drift<1%/h').drifts;
+    if (expectation === undefined) throw new Error('no expectation');
+    expect(checkDrift(expectation, drifts.sockets)).toMatchObject({
+      held: false,
+      value: 'unknown: could not be measured',
+    });
   });
 
   it('put the rest of the time into the last one', () => {

@@ -72,6 +72,15 @@ describe('expectations', () => {
     expect(line).toMatch(/^expect max<1s {2}MISSED: at least 8\.0. ms, 3 calls were due and never sent$/);
   });
 
+  it('are not held by a percentile among calls whose replies an early end did not wait for', () => {
+    const expectations = parseExpectations('p50<1s,p99<1s,max<1s', OPEN);
+    const verdicts = judgeExpectations(expectations, { ...sampleResult(OPEN, 10), unanswered: 10 });
+    expect(verdicts.map(({ held }) => held)).toEqual([true, false, false]);
+    expect(renderVerdicts(verdicts)[1]).toMatch(
+      /MISSED: at least 8.*, 10 calls were due and never sent, 10 calls had no reply when the run was ended$/,
+    );
+  });
+
   it('of what was never called are missed', () => {
     expect(judge('mkdirs.p99<1s')).toBe('missed');
     expect(judge('logs.errors<=0')).toBe('missed');

@@ -70,7 +70,7 @@ describe('flags of the load tool', () => {
       ...['--fs', 'hdfs://[::1]:8020/data/x/', '--mounts', 'logs=/var/log,/b', '--rate', '2.5k', '--ramp', '10s'],
       ...['--connections', '100', '--in-flight', '7', '--users', '3', '--user', 'bob', '--mix', 'create=2,delete'],
       ...['--paths', '/p/a,/p/b', '--path-distribution', 'zipf:1.1', '--files', '5', '--calls', '1000'],
-      ...['--warmup', '500ms', '--timeout', '1m', '--threads', '4', '--observer-reads', '--seed', '42'],
+      ...['--warmup', '500ms', '--timeout', '1m', '--threads', '4', '--observer-reads', '--seed', '42', '--spin'],
       ...['--pid', String(process.pid)],
     );
     expect(plan).toMatchObject({
@@ -90,11 +90,12 @@ describe('flags of the load tool', () => {
       filesPerTarget: 5,
       calls: 1000,
       durationMs: null,
-      warmupMs: 500,
+      warmupMs: 1000,
       timeoutMs: 60_000,
       threads: 4,
       observerReads: true,
       seed: 42,
+      spin: true,
       watchedPid: process.pid,
     });
     expect(plan.targets.map(({ name, directory }) => [name, directory])).toEqual([
@@ -103,6 +104,15 @@ describe('flags of the load tool', () => {
       ['/b', '/b'],
     ]);
     expect(new Set(plan.targets.map(({ own }) => own.slice(own.lastIndexOf('/') + 1))).size).toBe(1);
+  });
+
+  it('round the warm-up up to whole seconds, also after a ramp', () => {
+    const warmup = (...args: string[]) => read(...BASE, ...args).warmupMs;
+    expect(warmup('--warmup', '0')).toBe(0);
+    expect(warmup('--warmup', '2s')).toBe(2000);
+    expect(warmup('--warmup', '2001ms')).toBe(3000);
+    expect(warmup('--warmup', '0', '--ramp', '1500ms')).toBe(2000);
+    expect(warmup('--warmup', '0', '--ramp', '2s')).toBe(0);
   });
 
   it('only ask for a status where only paths are given', () => {
@@ -137,6 +147,7 @@ describe('flags of the load tool', () => {
       /mkdirs would change.*--mounts/,
     ],
     [[...BASE, '--closed'], /exclude each other/],
+    [['--fs', 'hdfs://h:1', '--mounts', '/a', '--closed', '--spin'], /--spin has no meaning with --closed/],
     [['--fs', 'hdfs://h:1', '--mounts', '/a', '--closed', '--ramp', '1s'], /--ramp needs --rate/],
     [[...BASE, '--duration', '5s', '--calls', '5'], /--duration and --calls exclude each other/],
     [[...BASE, '--duration', '5'], /--duration 5: give a time with its unit/],

@@ -2,25 +2,27 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   addCounts,
-  BUCKET_COUNT,
-  bucketOfMs,
-  createCounts,
-  LatencyBuckets,
-  lowestMicrosOf,
-  middleMicrosOf,
-  quantileOfCounts,
-  sumCounts,
-} from '../../src/load/histogram/latency-buckets.ts';
+  countRecords,
+  drawCurve,
+  quantileMicros,
+  summarizeCounts,
+} from '../../src/load/histogram/latency.ts';
+import { BUCKET_COUNT, bucketOfMs, createCounts, middleMicrosOf } from '../../src/load/histogram/latency-buckets.ts';
+import { countsOf } from './load-samples.ts';
+
+function countEach(latenciesMs: readonly number[]): Uint32Array {
+  return countsOf(...latenciesMs.map((ms) => [ms, 1] as const));
+}
 
 describe('buckets', () => {
-  test('every latency lies in its bucket, whose middle is less than 0.8 % away', () => {
+  test('every latency lies in a bucket whose middle is less than 0.8 % away, and longer ones in no lower one', () => {
+    const latencies = fc.double({ min: 0, max: 200_000, noNaN: true });
     fc.assert(
-      fc.property(fc.double({ min: 0, max: 200_000, noNaN: true }), (ms) => {
+      fc.property(latencies, latencies, (ms, other) => {
         const bucket = bucketOfMs(ms);
         const units = Math.floor(ms * 10_000);
-        expect(Math.round(lowestMicrosOf(bucket) * 10)).toBeLessThanOrEqual(units);
-        expect(Math.round(lowestMicrosOf(bucket + 1) * 10)).toBeGreaterThan(units);
         expect(Math.abs(middleMicrosOf(bucket) * 10 - units)).toBeLessThanOrEqual(Math.max(0.5, units * 0.008));
+        if (other >= ms) expect(bucketOfMs(other)).toBeGreaterThanOrEqual(bucket);
       }),
     );
   });
@@ -39,43 +41,41 @@ describe('counts', () => {
     const shares = fc.constantFrom(0, 0.5, 0.9, 0.99, 0.9999, 1);
     fc.assert(
       fc.property(latencies, shares, (ms, share) => {
-        const buckets = new LatencyBuckets();
-        for (const each of ms) buckets.recordMs(each);
         const sorted = ms.toSorted((a, b) => a - b);
         const exact = sorted[Math.max(1, Math.ceil(share * ms.length)) - 1] as number;
-        expect(buckets.quantileMicros(share)).toBe(middleMicrosOf(bucketOfMs(exact)));
+        expect(quantileMicros(countEach(ms), [share])).toEqual([middleMicrosOf(bucketOfMs(exact))]);
       }),
     );
   });
 
-  test('merged counts are those of all records together', () => {
+  test('merged counts are those of all records together, and leave what they came from as it was', () => {
     const latencies = fc.array(fc.double({ min: 0, max: 1000, noNaN: true }), { maxLength: 50 });
     fc.assert(
       fc.property(latencies, latencies, (left, right) => {
-        const [one, other, both] = [new LatencyBuckets(), new LatencyBuckets(), new LatencyBuckets()];
-        for (const ms of left) one.recordMs(ms);
-        for (const ms of right) other.recordMs(ms);
-        for (const ms of [...left, ...right]) both.recordMs(ms);
-        const sum = createCounts();
-        addCounts(sum, one.counts);
-        addCounts(sum, other.counts);
-        expect(sum).toEqual(both.counts);
-        one.add(other.counts);
-        expect(one.counts).toEqual(both.counts);
-        expect(one.count).toBe(left.length + right.length);
+        const one = countEach(left);
+        const sum = addCounts(addCounts(new Uint32Array(0), one), countEach(right));
+        expect(sum).toEqual(countEach([...left, ...right]));
+        expect(countRecords(sum)).toBe(left.length + right.length);
+        expect(one).toEqual(countEach(left));
       }),
     );
   });
 
-  test('a copy stays as it is, and nothing is a quantile of nothing', () => {
-    const buckets = new LatencyBuckets();
-    buckets.recordMs(3);
-    const copy = buckets.copyCounts();
-    buckets.clear();
-    expect(sumCounts(copy)).toBe(1);
-    expect(buckets.count).toBe(0);
-    expect(buckets.quantileMicros(0.5)).toBe(0);
-    expect(quantileOfCounts(createCounts(), 1)).toBe(0);
-    expect(quantileOfCounts(copy, 1)).toBe(middleMicrosOf(bucketOfMs(3)));
+  test('the longest latency is exact, and no percentile is longer', () => {
+    const latencies = fc.array(fc.double({ min: 0.001, max: 400_000, noNaN: true }), { minLength: 1, maxLength: 50 });
+    fc.assert(
+      fc.property(latencies, (ms) => {
+        const maxMicros = Math.max(...ms) * 1000;
+        const { max, p9999, p50 } = summarizeCounts(countEach(ms), maxMicros);
+        expect(max).toBe(maxMicros);
+        expect(p9999).toBeLessThanOrEqual(maxMicros);
+        expect(p50).toBeLessThanOrEqual(maxMicros);
+        expect(drawCurve(countEach(ms), maxMicros).at(-1)).toEqual([100, maxMicros]);
+      }),
+    );
+  });
+
+  test('nothing is a quantile of nothing', () => {
+    expect(quantileMicros(createCounts(), [0.5, 1], 0)).toEqual([0, 0]);
   });
 });

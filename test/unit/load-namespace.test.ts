@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import { run as clean, findLeftovers } from '../../src/load/namespace/clean.ts';
-import { explain, markerPath, prepareNamespace, removeNamespace } from '../../src/load/namespace/namespace.ts';
-import { filePath, scratchDirectory } from '../../src/load/plan/layout.ts';
+import { RemoteError, RpcError } from '../../src/control/rpc-client.ts';
+import { explain } from '../../src/load/namespace/explain.ts';
+import { prepareNamespace } from '../../src/load/namespace/namespace.ts';
+import { markerPath } from '../../src/load/namespace/own-directory.ts';
+import { removeNamespace } from '../../src/load/namespace/removal.ts';
+import { countScratchGroups, filePath, scratchGroup, scratchPath } from '../../src/load/plan/layout.ts';
+import { describeRequests, OPERATION_NAMES } from '../../src/load/plan/operations.ts';
 import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { InlineRouter } from '../support/inline-router.ts';
@@ -41,7 +45,10 @@ function planFor(changes: Partial<LoadPlan> = {}): LoadPlan {
     connections: 2,
     inFlight: 1,
     users: ['alice', 'bob'],
-    mix: [{ operation: 'mkdirs', weight: 1 }],
+    mix: [
+      { operation: 'getFileInfo', weight: 1 },
+      { operation: 'mkdirs', weight: 1 },
+    ],
     targets: [targetIn('/work')],
     paths: [],
     distribution: { kind: 'uniform' },
@@ -78,16 +85,71 @@ describe('the own directory of a run', () => {
     for (let file = 0; file < plan.filesPerTarget; file++) expect(paths).toContain(filePath(target, file));
     expect(paths).toContain(markerPath(target.own));
     for (const thread of [0, 1]) {
-      const scratch = scratchDirectory(target, thread);
-      expect((await root.getFileInfo(scratch))?.permission.perm).toBe(0o777);
       using bob = await HdfsClient.connect({ host: HOST, port, user: 'bob' });
-      expect(await bob.mkdirs(`${scratch}/n0`)).toBe(true);
+      for (const group of [0, countScratchGroups(plan) - 1]) {
+        expect((await root.getFileInfo(scratchGroup(target, thread, group)))?.permission.perm).toBe(0o777);
+        expect(await bob.mkdirs(scratchPath(target, thread, group, 0), 0o777, false)).toBe(true);
+      }
     }
     expect((await root.getFileInfo(filePath(target, 0)))?.owner).toBe('alice');
     await removeNamespace(plan);
     expect(await tree(root, '/')).toEqual(['/other', '/work']);
     // What is gone already is what was wanted.
     await removeNamespace(plan);
+  });
+
+  it('has no files when nothing reads them, and no scratch directories when nothing is changed', async () => {
+    const { own } = targetIn('/work');
+    await prepareNamespace(planFor({ mix: [{ operation: 'create', weight: 1 }] }));
+    const changing = await tree(root, own);
+    expect(changing.filter((path) => path.includes('/files'))).toEqual([]);
+    expect(changing).toContain(scratchGroup(targetIn('/work'), 1, 0));
+    await removeNamespace(planFor());
+    await prepareNamespace(planFor({ mix: [{ operation: 'getListing', weight: 1 }], filesPerTarget: 2 }));
+    expect(await tree(root, own)).toEqual([
+      markerPath(own),
+      `${own}/files`,
+      `${own}/files/d00`,
+      filePath(targetIn('/work'), 0),
+      filePath(targetIn('/work'), 1),
+    ]);
+  });
+
+  it('is not brought back by calls that are late', async () => {
+    const plan = planFor({ filesPerTarget: 1 });
+    const target = targetIn('/work');
+    await prepareNamespace(plan);
+    await removeNamespace(plan);
+    const forms = describeRequests('late', 1);
+    const [src, dst] = [scratchPath(target, 0, 0, 0), scratchPath(target, 0, 0, 1)];
+    for (const name of OPERATION_NAMES) {
+      const { type, pathField, hasDestination, fields } = forms[name];
+      const request = { [pathField]: src, ...(hasDestination ? { dst } : {}), ...fields };
+      const response = type.replace('Request', 'Response');
+      await root.rpc
+        .call('org.apache.hadoop.hdfs.protocol.ClientProtocol', name, type, response, request)
+        .catch((error: unknown) => expect(error).toBeInstanceOf(RemoteError));
+    }
+    expect(await tree(root, '/work')).toEqual([]);
+  });
+
+  it('of another run is left alone by one that comes second to the marker', async () => {
+    const { own } = targetIn('/work');
+    const mkdirs = HdfsClient.prototype.mkdirs;
+    const spy = vi.spyOn(HdfsClient.prototype, 'mkdirs').mockImplementationOnce(async function (
+      this: HdfsClient,
+      ...to
+    ) {
+      const made = await mkdirs.apply(this, to);
+      await root.createEmptyFile(markerPath(own));
+      await root.createEmptyFile(`${own}/theirs`);
+      return made;
+    });
+    const targets = [targetIn('/other'), targetIn('/work')].toReversed();
+    await expect(prepareNamespace(planFor({ targets }))).rejects.toThrow(`${own} is made by another run just now`);
+    spy.mockRestore();
+    expect(await tree(root, '/work')).toEqual([own, markerPath(own), `${own}/theirs`]);
+    expect(await tree(root, '/other')).toEqual([]);
   });
 
   it('comes about through a router, in every mount', async () => {
@@ -152,13 +214,35 @@ describe('the own directory of a run', () => {
 });
 
 describe('removal', () => {
-  it('deletes nothing when one of the directories has no marker', async () => {
-    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/work'), targetIn('/other')] });
+  it('leaves a directory without a marker as it is, names it, and removes the others', async () => {
+    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/work')] });
     await prepareNamespace(plan);
-    await root.delete(markerPath(plan.targets[1]!.own));
-    const before = await tree(root, '/');
-    await expect(removeNamespace(plan)).rejects.toThrow('has no marker');
-    expect(await tree(root, '/')).toEqual(before);
+    const { own } = targetIn('/other');
+    await root.delete(markerPath(own));
+    const before = await tree(root, '/other');
+    const removed = removeNamespace(plan);
+    await expect(removed).rejects.toThrow(`not removed: ${own}: it has no marker ${markerPath(own)}`);
+    await expect(removed).rejects.not.toThrow(targetIn('/work').own);
+    expect(await tree(root, '/other')).toEqual(before);
+    expect(await tree(root, '/work')).toEqual([]);
+  });
+
+  it('goes on at the other mounts when one of them does not answer', async () => {
+    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/work')] });
+    await prepareNamespace(plan);
+    const getFileInfo = HdfsClient.prototype.getFileInfo;
+    const spy = vi.spyOn(HdfsClient.prototype, 'getFileInfo').mockImplementation(async function (
+      this: HdfsClient,
+      path,
+    ) {
+      if (path.startsWith('/other')) throw new RpcError('TIMEOUT', 'no answer within 600 s');
+      return await getFileInfo.call(this, path);
+    });
+    const removed = removeNamespace(plan);
+    await expect(removed).rejects.toThrow(`not removed: /other/${OWN}: no answer within 600 s`);
+    await expect(removed).rejects.not.toThrow(`/work/${OWN}`);
+    spy.mockRestore();
+    expect(await tree(root, '/work')).toEqual([]);
   });
 
   it.each([
@@ -189,58 +273,6 @@ describe('removal', () => {
   });
 });
 
-describe('leftovers of earlier runs', () => {
-  async function cleaned(...args: string[]): Promise<{ code: number; text: string }> {
-    const write = vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
-    try {
-      const code = await clean([
-        '--fs',
-        `hdfs://${HOST}:${port}`,
-        '--mounts',
-        '/work,/other',
-        '--user',
-        'root',
-        ...args,
-      ]);
-      return { code, text: write.mock.calls.map(([text]) => String(text)).join('') };
-    } finally {
-      write.mockRestore();
-    }
-  }
-
-  it('are removed when they are old enough, and only those with a marker', async () => {
-    await prepareNamespace(planFor({ filesPerTarget: 1 }));
-    await root.mkdirs('/other/switchyard-load-ffffffff/data');
-    await root.mkdirs('/other/mine');
-    await root.createEmptyFile(markerPath('/other/mine'));
-    const leftovers = await findLeftovers({ host: HOST, port }, [targetIn('/work'), targetIn('/other')], 'root');
-    expect(leftovers.map(({ target }) => target.own)).toEqual([`/work/${OWN}`]);
-
-    const kept = await cleaned();
-    expect(kept).toEqual({ code: 0, text: expect.stringMatching(`^kept +/work/${OWN} .*--older-than\n$`) });
-    const found = await cleaned('--older-than', '0', '--dry-run');
-    expect(found.text).toMatch(`found    /work/${OWN}`);
-    expect(await root.getFileInfo(`/work/${OWN}`)).toBeDefined();
-    const removed = await cleaned('--older-than', '0');
-    expect(removed.text).toMatch(`removed  /work/${OWN}`);
-    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /work, /other\n');
-    expect(await tree(root, '/')).toEqual([
-      '/other',
-      '/other/mine',
-      markerPath('/other/mine'),
-      '/other/switchyard-load-ffffffff',
-      '/other/switchyard-load-ffffffff/data',
-      '/work',
-    ]);
-  });
-
-  it('are looked for where the command line says', async () => {
-    await expect(clean(['--fs', `hdfs://${HOST}:${port}`])).rejects.toThrow('give --mounts');
-    const nowhere = ['--fs', `hdfs://${HOST}:${port}`, '--mounts', '/none'];
-    await expect(clean(nowhere)).rejects.toThrow('/none does not exist');
-  });
-});
-
 describe('what a server answers', () => {
   const SAFE = 'org.apache.hadoop.hdfs.server.namenode.SafeModeException';
   const RETRIABLE = 'org.apache.hadoop.ipc.RetriableException';
@@ -266,6 +298,12 @@ describe('what a server answers', () => {
     await expect(prepareNamespace(planFor({ port: namenode.port }))).rejects.toThrow(
       `${HOST}:${namenode.port} answered ${IO}: disk on fire`,
     );
+  });
+
+  it('has nothing that moves the cursor', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => call.fail(IO, '\u001b[2Jgone\u0007');
+    await expect(prepareNamespace(planFor({ port: namenode.port }))).rejects.toThrow(`answered ${IO}:  [2Jgone`);
   });
 
   it('and nothing at all: the port is named', async () => {

@@ -50,6 +50,21 @@ describe('the printed result', () => {
     expect(text).toContain('THE LOADER WAS THE LIMIT: it sent 5.0 % of the calls late');
   });
 
+  it('says that a run gave up, and what is missing of one that was ended', () => {
+    const plan = samplePlan({ durationMs: null, calls: 10_000 });
+    const text = print({ replies: 9000, unsent: 1000, gaveUp: true }, plan);
+    expect(text).toMatch(/^GAVE UP: no connection to the server/m);
+    expect(text).toContain('1,000 calls not made;');
+    expect(text).not.toContain('SATURATED');
+    expect(print({ unanswered: 7 })).toContain('7 calls without a reply when the run was ended');
+  });
+
+  it('has the delay of sending, and what --spin means for it', () => {
+    expect(print({})).toMatch(/calls written p50 (49|50)\d µs p99 1\.00 ms after they were due/);
+    expect(print({ sendDelay: new Uint32Array(0) })).not.toContain('after they were due');
+    expect(print({}, samplePlan({ spin: true }))).toContain('busy (--spin), ');
+  });
+
   it('labels a closed loop, and shows its one kind of latency once', () => {
     const text = print({}, samplePlan({ loop: { kind: 'closed' } }));
     expect(text).toContain('CLOSED LOOP: latencies leave out the waiting of calls that were not made');

@@ -53,8 +53,10 @@ function follow(...steps: Step[]): { start: string[]; possible: boolean[] } {
 describe('what was there before a log', () => {
   it.each<[string, Step[], string[]]>([
     ['what is opened, and the way to it', [open('/a/b/f')], ['/a/', '/a/b/', '/a/b/f']],
-    ['not what the log creates', [create('/a/f'), open('/a/f')], []],
-    ['not what it makes', [mkdirs('/a/b'), create('/a/b/f'), remove('/a')], []],
+    ['not what the log creates', [create('/f'), open('/f')], []],
+    ['not what was deleted and is made again on the way', [remove('/d'), create('/d/e/f'), open('/d/e/f')], ['/d']],
+    ['not what it makes', [mkdirs('/a'), create('/a/f'), remove('/a')], []],
+    ['what is around that', [mkdirs('/a/b'), create('/c/f')], ['/a/', '/c/']],
     ['what is deleted', [remove('/a/f')], ['/a/', '/a/f']],
     ['what is moved, and the directory that takes it', [move('/a/f', '/b/g')], ['/a/', '/a/f', '/b/']],
     ['what is changed, with its owner', [chmod('/f', 'bob'), chmod('/f', 'root')], ['/f:bob']],
@@ -122,7 +124,7 @@ it.each<[string, Step[], number[]]>([
   ['a look at something else', [create('/f'), stat('/g')], []],
   ['looks among each other', [stat('/f'), list('/'), open('/f')], []],
   ['something in a directory that was just made', [mkdirs('/d'), stat('/x'), create('/d/f')], [0]],
-  ['a directory that was made on the way', [create('/d/e/f'), stat('/x'), create('/d/g')], [0]],
+  ['a directory that was made on the way', [remove('/d'), create('/d/e/f'), stat('/x'), create('/d/g')], [1]],
   ['a directory that was there anyway', [open('/d/f'), mkdirs('/d'), open('/d/g')], []],
   [
     'all that is below a deleted directory',
@@ -154,11 +156,12 @@ it.each<[string, Step[], number[]]>([
   expect(tree.after).toEqual(after);
 });
 
-/** A file system in a map, as strict as a NameNode: path to whether it is a directory. */
+/** A file system in a map, as strict as a NameNode that makes no directories on the way: path to whether it is a directory. */
 class Files {
   readonly #all = new Map<string, boolean>([['/', true]]);
 
   put(path: string, isDirectory: boolean): void {
+    if (path === '/') return;
     if (this.#all.get(parentOf(path)) !== true) throw new Error(`no directory for ${path}`);
     this.#all.set(path, isDirectory);
   }
@@ -171,12 +174,11 @@ class Files {
         return;
       case 'create':
         check(kind !== true, 'a directory is there');
-        this.#makeDirectories(parentOf(path));
         this.put(path, false);
         return;
       case 'mkdirs':
         check(kind !== false, 'a file is there');
-        this.#makeDirectories(path);
+        this.put(path, true);
         return;
       case 'remove':
         check(kind !== undefined, 'nothing there');
@@ -195,13 +197,6 @@ class Files {
         }
       }
     }
-  }
-
-  #makeDirectories(path: string): void {
-    if (this.#all.get(path) === true) return;
-    check(!this.#all.has(path), 'a file is there');
-    this.#makeDirectories(parentOf(path));
-    this.#all.set(path, true);
   }
 
   #below(path: string): string[] {
@@ -228,6 +223,8 @@ const STEPS: Readonly<Record<string, (path: string, to: string) => Step>> = {
   chmod: (path) => chmod(path, 'alice'),
 };
 
+const KINDS = { create: 'file', mkdirs: 'directory' } as const;
+
 it('every call that is possible by the tree succeeds on a file system that begins with its entries', () => {
   const name = fc.constantFrom('a', 'b', 'c');
   const path = fc.array(name, { maxLength: 4 }).map((names) => `/${names.join('/')}`);
@@ -235,7 +232,15 @@ it('every call that is possible by the tree succeeds on a file system that begin
   fc.assert(
     fc.property(fc.array(call, { maxLength: 30 }), (calls) => {
       const tree = new ReplayTree();
-      const possible = calls.filter(([method, source, to]) => STEPS[method]?.(source, to)(tree) === true);
+      const possible = calls.flatMap((each) => {
+        const [method, source, to] = each;
+        const missing = method === 'create' || method === 'mkdirs' ? tree.missingAround(source, KINDS[method]) : [];
+        for (const path of missing) expect(tree.makeDirectory(path)).toBe(true);
+        const around = missing.map((path): typeof each => ['mkdirs', path, '']);
+        if (STEPS[method]?.(source, to)(tree) === true) return [...around, each];
+        expect(missing).toEqual([]);
+        return [];
+      });
       const files = new Files();
       for (const entry of tree.startEntries()) files.put(entry.path, entry.isDirectory);
       for (const each of possible) files.apply(each);

@@ -1,13 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { UsageError } from '../../src/commands/usage.ts';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { shareOut } from '../../src/load/plan/shares.ts';
 import { type ReplayChoice, readRecorded } from '../../src/load/replay/calls.ts';
-import { parseSpeed, run, shareUsers } from '../../src/load/replay/replay.ts';
+import { describeReplay, parseSpeed, run, shareUsers } from '../../src/load/replay/replay.ts';
 import type { LoadResult } from '../../src/load/result/result.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 
@@ -73,9 +75,48 @@ describe('the calls of a log', () => {
     expect(recorded.entries).toEqual([
       { path: at, isDirectory: true, owner: null },
       { path: `${at}/in`, isDirectory: false, owner: null },
+      { path: `${at}/out`, isDirectory: true, owner: null },
       { path: `${at}/old`, isDirectory: false, owner: null },
     ]);
     expect([...recorded.leftOut]).toEqual([]);
+    expect(recorded.added).toBe(0);
+  });
+
+  it('make directories on their way by calls of their own', async () => {
+    const { calls, entries, added, leftOut } = await read([
+      '0 alice delete /out',
+      '5 bob mkdirs /out/tmp/0',
+      '9 bob create /out/tmp/0/f',
+      '9 bob create /out/tmp',
+    ]);
+    const at = `${OWN}/replay`;
+    expect(calls.slice(1)).toEqual([
+      { after: [0], atMs: 5, operation: 'mkdirs', user: 'bob', source: `${at}/out`, destination: '' },
+      { after: [1], atMs: 5, operation: 'mkdirs', user: 'bob', source: `${at}/out/tmp`, destination: '' },
+      { after: [2], atMs: 5, operation: 'mkdirs', user: 'bob', source: `${at}/out/tmp/0`, destination: '' },
+      { after: [3], atMs: 9, operation: 'create', user: 'bob', source: `${at}/out/tmp/0/f`, destination: '' },
+    ]);
+    expect(added).toBe(2);
+    expect(entries.map(({ path }) => path)).toEqual([at, `${at}/out`]);
+    expect(Object.fromEntries(leftOut)).toEqual({ 'create that the log does not explain': 1 });
+  });
+
+  it('do not keep the lines of the log in memory', async () => {
+    setFlagsFromString('--expose_gc');
+    const collect = runInNewContext('gc') as () => void;
+    const [lines, bytes] = [2000, 30_000];
+    const file = writeLog(
+      ...Array.from({ length: lines }, (_, i) => `${i} a-user-with-a-long-name rename /a-long-name/${i} /another/${i}`),
+    );
+    const context = `\tcallerContext=${'x'.repeat(bytes)}\n`;
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('\n', context));
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const recorded = await readRecorded([file], [TARGET], ALL);
+    collect();
+    const kept = process.memoryUsage().heapUsed - before;
+    expect(recorded.calls).toHaveLength(lines);
+    expect(kept).toBeLessThan((lines * bytes) / 4);
   });
 
   it('are put in order', async () => {
@@ -181,6 +222,21 @@ describe('the calls of a log', () => {
     const reading = readRecorded([file], [TARGET], ALL);
     await expect(reading).rejects.toThrow(`${file}:1: once upon a time: not a line of an audit log`);
     await expect(reading).rejects.toBeInstanceOf(UsageError);
+  });
+
+  it('say nothing that moves the cursor', async () => {
+    const file = writeLog('0 alice open /in', '0 alice \u001b[2J\u009b1mwipe /in');
+    writeFileSync(file, `${readFileSync(file, 'utf8')}\u001b]0;title\u0007\n`);
+    const log = await readRecorded([file], [TARGET], ALL);
+    const text = describeReplay([file], log, { loop: { kind: 'replay', speed: 1 }, users: ['alice'] } as never).join(
+      '',
+    );
+    expect(text).toContain('wipe');
+    expect(text).toContain('title');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+    writeFileSync(file, '\u001b]0;title\u0007\n');
+    await expect(readRecorded([file], [TARGET], ALL)).rejects.toThrow(`${file}:1: ]0;title: not a line`);
   });
 });
 

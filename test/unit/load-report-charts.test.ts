@@ -8,8 +8,9 @@ import {
   formatShare,
 } from '../../src/load/report/client/format.js';
 import { invertCurve, makeCurveChart } from '../../src/load/report/curve-chart.ts';
+import { makeLoadCharts, makeWatchedCharts } from '../../src/load/report/over-time.ts';
 import { findPlanDifferences } from '../../src/load/report/plan-differences.ts';
-import { findChange, formatChange, type Run } from '../../src/load/report/runs.ts';
+import { findChange, findRange, formatChange, type Run } from '../../src/load/report/runs.ts';
 import { makeLatencyCharts, makeProcessCharts, makeRateChart } from '../../src/load/report/time-charts.ts';
 import type { LoadResult } from '../../src/load/result/result.ts';
 import { makeLoadResult } from '../support/load-result.ts';
@@ -78,6 +79,28 @@ describe('the curve', () => {
 });
 
 describe('charts over time', () => {
+  it('can be as long as a run may be', () => {
+    const result = makeLoadResult({ seconds: 10, warmupSeconds: 0 });
+    const [point] = result.series;
+    if (point === undefined) throw new Error('no point');
+    const series = Array.from({ length: 172_800 }, (_, second) => ({ ...point, second, callsPerSecond: 500 + second }));
+    const [, rate] = makeLoadCharts(single({ ...result, series }));
+    expect(rate?.text.caption).toContain('lowest second 500, highest 173,299');
+    expect(findRange(series.map(({ second }) => second))).toEqual({ lowest: 0, highest: 172_799 });
+  });
+
+  it('have the sockets of seconds in which they were not counted as they were counted last', () => {
+    const result = makeLoadResult({ seconds: 10 });
+    if (result.watched === null) throw new Error('not watched');
+    const counts = [null, 5, null, null, 9, null];
+    const samples = counts.map((sockets, second) => [second, 1e6, sockets, second] as const);
+    const charts = makeProcessCharts(single({ ...result, watched: { ...result.watched, samples } }));
+    expect(charts.find(({ id }) => id === 'sockets')?.lines[0]?.values).toEqual([null, 5, 5, 5, 9, 9]);
+    const watched = { ...result.watched, samples, socketsStart: null, socketsEnd: null };
+    const texts = makeWatchedCharts(single({ ...result, watched })).map(({ text }) => text.caption);
+    expect(texts[2]).toContain('could not be counted');
+  });
+
   it('shade the warm-up', () => {
     const [chart] = makeLatencyCharts(single(makeLoadResult({ warmupSeconds: 5, seconds: 20 })));
     expect(chart?.shaded).toEqual([[0, 5]]);

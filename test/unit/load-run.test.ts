@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import type { LoadPlan } from '../../src/load/plan/plan.ts';
-import type { SeriesPoint } from '../../src/load/result/result.ts';
-import { LoadError, runLoad, runPrepared, withNamespace } from '../../src/load/run/run.ts';
+import type { LoadResult, SeriesPoint } from '../../src/load/result/result.ts';
+import { LoadError, type RunOptions, runLoad, withNamespace } from '../../src/load/run/run.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { samplePlan } from './load-samples.ts';
 
@@ -48,6 +48,10 @@ function plan(changes: Partial<LoadPlan> = {}): LoadPlan {
   });
 }
 
+async function runPrepared(of: LoadPlan, options: RunOptions): Promise<LoadResult> {
+  return await withNamespace(of, () => runLoad(of, options), options.signal);
+}
+
 describe('a run', () => {
   it('merges its threads, second by second, and removes what it has made', async () => {
     const points: SeriesPoint[] = [];
@@ -62,6 +66,8 @@ describe('a run', () => {
     expect(points.map(({ second }) => second)).toEqual(points.map((_, index) => index));
     expect(points.length).toBeGreaterThanOrEqual(2);
     expect(result.loader.cpuShare).toBeGreaterThan(0);
+    expect(result.measuredMs).toBe(2000);
+    expect(result.successes).toBe(400);
     expect(result.endedEarly).toBeUndefined();
     expect(await listGiven()).toEqual([]);
   });

@@ -1,3 +1,4 @@
+import { quantileMicros } from '../../src/load/histogram/latency.ts';
 import { bucketOfMs, createCounts } from '../../src/load/histogram/latency-buckets.ts';
 import type { BucketCounts, CellReport, FinalReport, LoadPlan, ThreadSelf } from '../../src/load/plan/plan.ts';
 
@@ -44,7 +45,6 @@ export function countsOf(...latencies: readonly (readonly [number, number])[]): 
 }
 
 export const IDLE_SELF: ThreadSelf = {
-  cpuSeconds: 1,
   utilization: 0.1,
   loopDelayP50Ms: 0.1,
   loopDelayP99Ms: 1,
@@ -60,20 +60,32 @@ export function sampleCell(changes: Partial<CellReport> = {}): CellReport {
     target: 0,
     corrected: countsOf([1, 100]),
     service: countsOf([1, 100]),
+    correctedMaxMs: longestMs(changes.corrected),
+    serviceMaxMs: longestMs(changes.service),
+    successes: 100,
     errors: {},
     ...changes,
   };
+}
+
+/** The middle of the highest bucket, 1 ms without counts. */
+function longestMs(counts: BucketCounts | undefined): number {
+  return counts === undefined ? 1 : (quantileMicros(counts, [1])[0] ?? 0) / 1000;
 }
 
 export function sampleFinal(changes: Partial<FinalReport> = {}): FinalReport {
   return {
     kind: 'final',
     replies: 10_000,
-    measuredMs: 10_000,
+    measuredFromMs: 1000,
+    measuredToMs: 11_000,
     due: 10_000,
     lateForSlots: 0,
     lateForLoader: 0,
     unsent: 0,
+    unanswered: 0,
+    gaveUp: false,
+    sendDelay: countsOf([0.5, 9000], [1, 1000]),
     substituted: 0,
     cells: [sampleCell()],
     self: IDLE_SELF,

@@ -14,13 +14,19 @@ const OBJECTIVE = { p99Ms: 10, errorShare: 0.0001 };
 const SETTINGS: SearchSettings = { startPerSecond: 1000, maxPerSecond: 10_000_000, precision: 0.05 };
 
 function measureOf(changes: Partial<StepMeasure> = {}): StepMeasure {
-  return { p99Micros: 2000, errorShare: 0, achievedShare: 1, loaderReason: '', halves: null, ...changes };
+  return { p99Micros: 2000, hidesP99: '', errorShare: 0, achievedShare: 1, loaderReason: '', halves: null, ...changes };
 }
 
 describe('judging a step', () => {
   it.each([
     ['all at their limits', measureOf({ p99Micros: 10_000, errorShare: 0.0001, achievedShare: 0.98 }), 'held', ''],
     ['p99', measureOf({ p99Micros: 10_100 }), 'missed', 'p99 10.1 ms > 10.0 ms'],
+    [
+      'a p99 that is not known',
+      measureOf({ hidesP99: '3 calls were due and never sent' }),
+      'missed',
+      'p99 unknown, at least 2.00 ms: 3 calls were due and never sent',
+    ],
     ['errors', measureOf({ errorShare: 0.02 }), 'missed', 'errors 2.0 % > 0.010 %'],
     ['rate', measureOf({ achievedShare: 0.9 }), 'missed', 'achieved 90.0 % < 98.0 %'],
     [

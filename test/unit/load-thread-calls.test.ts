@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { METHODS } from '../../src/call/methods.ts';
-import { filePath, isInside, SCRATCH_GROUP_NAMES, scratchPath } from '../../src/load/plan/layout.ts';
+import { filePath, isInside, MAX_PATH_BYTES, SCRATCH_GROUP_NAMES, scratchPath } from '../../src/load/plan/layout.ts';
 import { isChanging, OPERATION_NAMES, type OperationName, REQUEST_NAMES } from '../../src/load/plan/operations.ts';
 import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { CallFrames, COMPLETE, FIRST_CALL_ID } from '../../src/load/thread/call-frames.ts';
 import { type CallSource, MixCalls, ReplayCalls } from '../../src/load/thread/calls.ts';
 import { limitPools, MAX_POOL_NAMES, NamePool } from '../../src/load/thread/name-pool.ts';
-import { MAX_PATH_BYTES, PathTable } from '../../src/load/thread/path-table.ts';
+import { PathTable } from '../../src/load/thread/path-table.ts';
 import { AliasTable, Random, zipfWeights } from '../../src/load/thread/random.ts';
 import { messageType, type Plain, readDelimited } from '../../src/wire/messages.ts';
 import { loadPlan, TARGET } from '../support/load-thread-run.ts';
@@ -205,6 +205,20 @@ describe('the calls of a mix', () => {
     expect(wire.choose().request).toMatchObject({ src: scratchPath(TARGET, 3, 0, 1) });
   });
 
+  test('the same seed reads the same in the same places, whatever is answered', () => {
+    const plan = loadPlan({ mix: mixOf('getFileInfo', 'getListing', 'mkdirs', 'rename', 'delete') });
+    const [lucky, unlucky] = [new Wire(plan), new Wire(plan)];
+    const readOf = ({ method, request }: Decoded) => (method.startsWith('get') ? `${method} ${request['src']}` : '');
+    let renames = 0;
+    for (let i = 0; i < 500; i++) {
+      const one = lucky.choose(i);
+      lucky.succeed();
+      if (one.method === 'rename') renames++;
+      expect(readOf(one)).toBe(readOf(unlucky.choose(i)));
+    }
+    expect(renames).toBeGreaterThan(10);
+  });
+
   test('what a user has made is changed by that user only', () => {
     const wire = new Wire(loadPlan({ users: ['alice', 'bob'], mix: mixOf('setPermission') }));
     wire.choose(0, 1);
@@ -304,7 +318,7 @@ describe('frames', () => {
     expect(REQUEST_NAMES[COMPLETE]).toBe('complete');
     const created = new Wire(loadPlan({ mix: mixOf('create') }));
     const { request } = created.choose();
-    expect(request).toMatchObject({ clientName: 'holder', createFlag: 3, createParent: true });
+    expect(request).toMatchObject({ clientName: 'holder', createFlag: 3, createParent: false });
     expect(created.write(COMPLETE).request).toMatchObject({ src: request['src'], clientName: 'holder' });
   });
 

@@ -7,8 +7,9 @@ import { OpenPacer } from '../../src/load/thread/open-pacer.ts';
 import { LATE_MS, type Pacer, type Sender } from '../../src/load/thread/pacer.ts';
 import { ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
 import { createSchedule, RateSchedule, ReplaySchedule } from '../../src/load/thread/schedule.ts';
+import { countsOf } from './load-samples.ts';
 
-const NOBODY = { onOpen: () => {}, onReply: () => {}, onBroken: () => {} };
+const NOBODY = { onOpen: () => {}, onReply: () => {}, onBroken: () => {}, onDrained: () => {} };
 
 interface Sent {
   readonly connection: number;
@@ -180,7 +181,7 @@ describe('the open loop', () => {
     const bench = new Bench(1, 60);
     const pacer = open(bench, 10, 100);
     pacer.issue(START_MS + 40);
-    pacer.end(START_MS + 105);
+    pacer.end(START_MS + 105, false);
     expect(pacer.isOver).toBe(true);
     expect(pacer.due).toBe(90);
     expect(bench.sent).toHaveLength(60);
@@ -191,14 +192,14 @@ describe('the open loop', () => {
   test('an early end cuts what is due', () => {
     const bench = new Bench(1, 1000);
     const pacer = open(bench, 10, 100);
-    pacer.end(START_MS + 50);
+    pacer.end(START_MS + 50, false);
     expect(bench.sent).toHaveLength(50);
     expect([pacer.due, pacer.unsent]).toEqual([40, 0]);
   });
 
   test('calls of an end before the measured time are not due', () => {
     const pacer = open(new Bench(1, 1), 10, 100);
-    pacer.end(START_MS + 5);
+    pacer.end(START_MS + 5, false);
     expect([pacer.due, pacer.unsent]).toEqual([0, 0]);
   });
 
@@ -214,6 +215,48 @@ describe('the open loop', () => {
     expect(bench.sent.filter(({ isMeasured }) => isMeasured)).toHaveLength(3);
     expect(bench.sent).toHaveLength(5);
     expect([pacer.due, pacer.unsent]).toEqual([3, 0]);
+  });
+
+  test('giving up leaves all that was to be made unsent, due or not', () => {
+    const bench = new Bench(1, 10);
+    const pacer = open(bench, 2, Number.POSITIVE_INFINITY, 100);
+    pacer.issue(START_MS + 5);
+    pacer.onBroken(bench.connections[0] as LoadConnection);
+    pacer.end(START_MS + 50, true);
+    expect(bench.sent).toHaveLength(5);
+    expect([pacer.due, pacer.unsent, pacer.isOver]).toEqual([100, 97, true]);
+  });
+
+  test('a full connection gets no calls until it is written; calls that wait for it are late for slots', () => {
+    const bench = new Bench(1, 100);
+    const [connection] = bench.connections as [LoadConnection];
+    const pacer = open(bench, 0, 100);
+    pacer.issue(START_MS + 1);
+    connection.isFull = true;
+    pacer.issue(START_MS + 2);
+    expect(bench.sent).toHaveLength(2);
+    bench.answer(pacer, START_MS + 2);
+    pacer.issue(START_MS + 20);
+    expect(bench.sent).toHaveLength(2);
+    connection.isFull = false;
+    pacer.onWritable(connection);
+    pacer.issue(START_MS + 20);
+    expect(bench.sent).toHaveLength(20);
+    expect([pacer.lateForSlots, pacer.lateForLoader]).toEqual([13, 0]);
+  });
+
+  test('the delay of sending is that of calls that found a slot', () => {
+    const bench = new Bench(1, 4);
+    const pacer = open(bench, 0, 100);
+    pacer.issue(START_MS + 4);
+    for (let i = 0; i < 4; i++) bench.answer(pacer, START_MS + 4);
+    pacer.issue(START_MS + 8);
+    // The next ones have to wait for slots.
+    pacer.issue(START_MS + 30);
+    for (let i = 0; i < 4; i++) bench.answer(pacer, START_MS + 30);
+    pacer.issue(START_MS + 30);
+    expect(bench.sent).toHaveLength(12);
+    expect(pacer.sendDelay).toEqual(countsOf([3.5, 2], [2.5, 2], [1.5, 2], [0.5, 2]));
   });
 
   test('a broken connection gets no calls until it is open again', () => {
@@ -250,6 +293,26 @@ describe('the closed loop', () => {
     expect(pacer.due).toBe(1);
   });
 
+  test('giving up leaves the calls unsent that were not made', () => {
+    const bench = new Bench(2, 3);
+    const pacer = new ClosedPacer(bench, 0, Number.POSITIVE_INFINITY, 10);
+    bench.open(pacer);
+    pacer.end(5, true);
+    expect([pacer.due, pacer.unsent, pacer.isOver]).toEqual([10, 4, true]);
+  });
+
+  test('a full connection is filled when it is written', () => {
+    const bench = new Bench(1, 3);
+    const [connection] = bench.connections as [LoadConnection];
+    const pacer = new ClosedPacer(bench, 0, Number.POSITIVE_INFINITY, null);
+    connection.isFull = true;
+    bench.open(pacer);
+    expect(bench.waiting).toBe(0);
+    connection.isFull = false;
+    pacer.onWritable(connection);
+    expect(bench.waiting).toBe(3);
+  });
+
   test('exactly so many calls', () => {
     const bench = new Bench(2, 3);
     const pacer = new ClosedPacer(bench, 0, Number.POSITIVE_INFINITY, 10);
@@ -264,7 +327,8 @@ describe('a replay', () => {
   const replay = (bench: Bench, users: number[], atMs: number[], after: number[][] = []): ReplayPacer => {
     const schedule = new ReplaySchedule(atMs.map(replayCall), 1);
     const before = users.map((_, call) => ({ after: after[call] ?? [] }));
-    const pacer = new ReplayPacer(bench, schedule, 100, 100, bench.connections, Int32Array.from(users), before);
+    const pacer = new ReplayPacer(bench, schedule, 0, bench.connections, Int32Array.from(users), before);
+    pacer.startMs = 100;
     bench.open(pacer);
     return pacer;
   };
@@ -295,7 +359,7 @@ describe('a replay', () => {
     const bench = new Bench(2, 8, 2);
     const pacer = replay(bench, [0, 1, 1], [0, 0, 50], [[], [0], []]);
     pacer.issue(110);
-    pacer.end(120);
+    pacer.end(120, false);
     expect(bench.sent).toHaveLength(1);
     expect([pacer.isOver, pacer.due, pacer.unsent, pacer.countWaiting(120)]).toEqual([true, 2, 1, 0]);
     bench.answer(pacer, 130);
@@ -331,8 +395,33 @@ describe('a replay', () => {
   test('an early end leaves what waits unsent, and what was not due uncounted', () => {
     const bench = new Bench(1, 1);
     const pacer = replay(bench, [0, 0, 0, 0], [0, 1, 2, 1000]);
-    pacer.end(150);
+    pacer.end(150, false);
     expect([pacer.due, pacer.unsent, bench.sent.length]).toEqual([3, 2, 1]);
+  });
+
+  test('giving up leaves all that is not made unsent', () => {
+    const bench = new Bench(1, 1);
+    const pacer = replay(bench, [0, 0, 0, 0], [0, 1, 2, 1000]);
+    pacer.issue(150);
+    pacer.end(150, true);
+    expect([pacer.due, pacer.unsent, bench.sent.length]).toEqual([4, 3, 1]);
+  });
+
+  test('a full connection gets no calls until it is written', () => {
+    const bench = new Bench(1, 5);
+    const [connection] = bench.connections as [LoadConnection];
+    const pacer = replay(bench, [0, 0, 0], [0, 1, 2]);
+    pacer.issue(100);
+    connection.isFull = true;
+    bench.answer(pacer, 101);
+    pacer.issue(101);
+    pacer.issue(102);
+    // One goes out before it is seen to be full.
+    expect(bench.sent).toHaveLength(2);
+    connection.isFull = false;
+    pacer.onWritable(connection);
+    pacer.issue(102);
+    expect(bench.sent).toHaveLength(3);
   });
 
   test('a user without a connection is refused', () => {

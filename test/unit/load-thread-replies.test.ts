@@ -206,13 +206,19 @@ describe('the record', () => {
   test('cells are by operation and target; what is not measured counts in its second only', () => {
     const recorder = new Recorder(2);
     recorder.recordLatency(recorder.cellOf(0, -1), true, 5, 3);
+    recorder.recordLatency(recorder.cellOf(0, -1), true, 300_000.25, 2);
+    recorder.recordSuccess(recorder.cellOf(0, -1));
     recorder.recordLatency(recorder.cellOf(0, 1), true, 5, 5);
     recorder.recordLatency(recorder.cellOf(4, 0), false, 5, 5);
     recorder.recordError(recorder.cellOf(4, 0), false, 'java.io.IOException', 'x');
     recorder.replies = 3;
     const second = recorder.takeSecond(0, true, 8, 9);
     expect(second).toMatchObject({ replies: 3, errors: 1, waiting: 8, inFlight: 9 });
-    expect(second.corrected.reduce((left, right) => left + right)).toBe(3);
+    expect(second.corrected.reduce((left, right) => left + right)).toBe(4);
+    // The longest is exact, also when no bucket is so long.
+    expect(second).toMatchObject({ correctedMaxMs: 300_000.25, serviceMaxMs: 5 });
+    expect(recorder.takeSecond(1, true, 0, 0)).toMatchObject({ correctedMaxMs: 0, serviceMaxMs: 0 });
+    expect(recorder.reportCells()[0]).toMatchObject({ correctedMaxMs: 300_000.25, serviceMaxMs: 3, successes: 1 });
     expect(recorder.hasCounts).toBe(false);
     expect(recorder.reportCells().map(({ operation, target }) => [operation, target])).toEqual([
       ['getFileInfo', -1],

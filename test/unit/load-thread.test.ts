@@ -1,10 +1,12 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { userInfo } from 'node:os';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import { sumCounts } from '../../src/load/histogram/latency-buckets.ts';
-import { filePath, isInside, scratchDirectory } from '../../src/load/plan/layout.ts';
+import { countRecords } from '../../src/load/histogram/latency.ts';
+import { countScratchGroups, filePath, isInside, scratchGroup } from '../../src/load/plan/layout.ts';
 import { OPERATION_NAMES } from '../../src/load/plan/operations.ts';
 import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../../src/load/plan/plan.ts';
 import { type SimulatedNameNode, startSimulator } from '../../src/simulator/simulator.ts';
@@ -32,10 +34,11 @@ describe('a closed loop', () => {
     const report = await run.complete();
     expect(namenode.calls).toHaveLength(1000);
     expect(report).toMatchObject({ replies: 1000, due: 1000, unsent: 0, lateForSlots: 0, lateForLoader: 0 });
-    expect(report.measuredMs).toBeGreaterThan(0);
+    expect(report.measuredToMs).toBeGreaterThan(report.measuredFromMs);
+    expect(report.cells[0]?.successes).toBe(1000);
     expect(report.cells).toHaveLength(1);
     expect(report.cells[0]).toMatchObject({ operation: 'getFileInfo', target: 0, errors: {} });
-    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(1000);
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(1000);
     expect(report.cells[0]?.service).toEqual(report.cells[0]?.corrected);
     expect(new Set(namenode.calls.map(({ path }) => path)).size).toBe(10);
     expect(run.seconds.reduce((sum, { replies }) => sum + replies, 0)).toBe(1000);
@@ -61,11 +64,10 @@ describe('a closed loop', () => {
     const plan = loadPlan({ port: namenode.port, warmupMs: 50, durationMs: 500, calls: null });
     await using run = new LoadRun(plan);
     const report = await run.complete();
-    expect(report.measuredMs).toBe(500);
+    expect(report).toMatchObject({ measuredFromMs: 50, measuredToMs: 550 });
     expect(report.replies).toBeGreaterThan(0);
     expect(report.replies).toBeLessThan(namenode.calls.length);
-    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(report.due);
-    expect(report.self.cpuSeconds).toBeGreaterThan(0);
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(report.due);
     expect(report.self.utilization).toBeGreaterThan(0);
   });
 
@@ -113,7 +115,7 @@ describe('an open loop', () => {
     // One slot: until the first call is answered nothing else is sent, and a thousand calls become due in a second.
     await run.message('second');
     expect(namenode.calls).toHaveLength(1);
-    expect(run.seconds[0]).toMatchObject({ second: 0, measured: true, sent: 1, replies: 0, inFlight: 1 });
+    expect(run.seconds[0]).toMatchObject({ second: 0, measured: true, replies: 0, inFlight: 1 });
     expect(run.seconds[0]?.waiting).toBeGreaterThanOrEqual(998);
     answerPlainly(first);
     const report = await run.final();
@@ -146,7 +148,7 @@ describe('an open loop', () => {
     expect(report).toMatchObject({ due: 200, unsent: 194, replies: 0 });
     expect(namenode.calls).toHaveLength(6);
     // Answered after the end, and recorded all the same.
-    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(6);
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(6);
   });
 
   test('with a warm-up only the calls that are due after it are measured', async () => {
@@ -156,7 +158,18 @@ describe('an open loop', () => {
     const report = await run.complete();
     expect(report).toMatchObject({ due: 150, replies: 150 });
     expect(namenode.calls).toHaveLength(250);
-    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(150);
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(150);
+  });
+
+  test('with spin it never sleeps; the delay of sending is that of each call', async () => {
+    await using namenode = await EchoNameNode.start();
+    const loop = { kind: 'open', callsPerSecond: 500, rampMs: 0 } as const;
+    const plan = loadPlan({ port: namenode.port, loop, inFlight: 100, durationMs: 200, calls: null, spin: true });
+    await using run = new LoadRun(plan);
+    const report = await run.complete();
+    expect(report).toMatchObject({ due: 100, unsent: 0 });
+    expect(countRecords(report.sendDelay)).toBe(100);
+    expect(report.self.utilization).toBeGreaterThan(0.99);
   });
 
   test('a stop ends it early, with a report of what there is', async () => {
@@ -169,8 +182,8 @@ describe('an open loop', () => {
     run.thread.stop();
     const report = await run.final();
     expect(report.replies).toBeGreaterThan(0);
-    expect(report.measuredMs).toBeLessThan(600_000);
-    expect(sumCounts(report.cells[0]?.corrected as Uint32Array)).toBe(namenode.calls.length);
+    expect(report.measuredToMs).toBeLessThan(600_000);
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(namenode.calls.length);
   });
 
   test('a stop before the beginning reports nothing', async () => {
@@ -178,7 +191,7 @@ describe('an open loop', () => {
     await using run = new LoadRun(loadPlan({ port: namenode.port, loop: OPEN }));
     await run.connect();
     run.thread.stop();
-    expect(await run.final()).toMatchObject({ replies: 0, due: 0, measuredMs: 0, cells: [] });
+    expect(await run.final()).toMatchObject({ replies: 0, due: 0, measuredFromMs: 0, measuredToMs: 0, cells: [] });
   });
 });
 
@@ -227,7 +240,7 @@ describe('errors', () => {
     expect(errorsOf(report)).toEqual({ timeout: 1 });
     expect(report.replies).toBe(4);
     const [cell] = report.cells;
-    expect(sumCounts(cell?.corrected as Uint32Array)).toBe(5);
+    expect(countRecords(cell?.corrected as Uint32Array)).toBe(5);
     expect(countFrom(cell?.service as Uint32Array, 1480)).toBeGreaterThanOrEqual(1);
     expect(namenode.peers).toHaveLength(1);
   });
@@ -247,6 +260,9 @@ describe('errors', () => {
     expect(connection?.count).toBeGreaterThanOrEqual(1);
     expect(connection?.firstMessage).toContain(`127.0.0.1:${namenode.port}: `);
     expect(report.replies + (connection?.count ?? 0)).toBe(500);
+    // Each has a latency, and is a success or an error.
+    expect(countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(500);
+    expect(report.cells[0]?.successes).toBe(report.replies);
     expect(report.unsent).toBe(0);
     await namenode.until(() => namenode.peers.length === 3, 'the lost connection is back');
     expect(namenode.peers[2]?.user).toBe('alice');
@@ -291,7 +307,119 @@ describe('errors', () => {
   });
 });
 
+describe('calls that do not come back', () => {
+  test('a call whose reply comes after its timeout is an error, however seldom anybody looks', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    namenode.handler = (call) => setTimeout(() => answerPlainly(call), 60);
+    await using run = new LoadRun(loadPlan({ port: namenode.port, timeoutMs: 10, calls: 3 }));
+    const report = await run.complete();
+    expect(errorsOf(report)).toEqual({ timeout: 3 });
+    expect(report.replies).toBe(0);
+    expect(report.cells[0]).toMatchObject({ serviceMaxMs: 10, successes: 0 });
+  });
+
+  test('of a lost connection they have taken until then', async () => {
+    await using namenode = await ScriptedNameNode.start();
+    const held: NameNodeCall[] = [];
+    namenode.handler = (call) => held.push(call);
+    await using run = new LoadRun(loadPlan({ port: namenode.port, inFlight: 5, calls: 5 }));
+    await run.connect();
+    run.begin();
+    await run.message('second');
+    held[0]?.reset();
+    const report = await run.final();
+    expect(errorsOf(report)).toEqual({ connection: 5 });
+    expect(report).toMatchObject({ replies: 0, unsent: 0, unanswered: 0 });
+    expect(countFrom(report.cells[0]?.service as Uint32Array, 900)).toBe(5);
+  });
+
+  test('those without a reply at an early end are unanswered', async () => {
+    await using namenode = await EchoNameNode.start();
+    namenode.hold();
+    const plan = loadPlan({ port: namenode.port, loop: OPEN, inFlight: 6, durationMs: 600_000, calls: null });
+    await using run = new LoadRun(plan);
+    await run.connect();
+    run.begin();
+    await namenode.until(() => namenode.held === 6, 'all slots are taken');
+    run.thread.stop();
+    const report = await run.final();
+    expect(report).toMatchObject({ unanswered: 6, replies: 0, cells: [], gaveUp: false });
+    expect(report.unsent).toBe(report.due - 6);
+  });
+
+  test('a run of so many calls gives up when the server is gone, and says what it did not make', async () => {
+    const namenode = await ScriptedNameNode.start();
+    const realNow = performance.now.bind(performance);
+    let aheadMs = 0;
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => realNow() + aheadMs);
+    try {
+      const plan = loadPlan({ port: namenode.port, loop: OPEN, inFlight: 100, calls: 1_000_000 });
+      await using run = new LoadRun(plan);
+      await run.connect();
+      run.begin();
+      await namenode.until(() => namenode.calls.length > 10, 'some calls');
+      namenode.handler = (call) => {
+        call.reset();
+        void namenode.stop();
+      };
+      await run.until(() => run.seconds.some(({ errors }) => errors > 0), 'calls are lost');
+      aheadMs = 60_000;
+      const report = await run.final();
+      expect(report).toMatchObject({ gaveUp: true, due: 1_000_000, unanswered: 0 });
+      expect(report.unsent + countRecords(report.cells[0]?.corrected as Uint32Array)).toBe(1_000_000);
+    } finally {
+      now.mockRestore();
+      await namenode.stop();
+    }
+  });
+
+  test('a server that does not read is not written to without end', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      sockets.push(socket);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const loop = { kind: 'open', callsPerSecond: 20_000, rampMs: 0 } as const;
+      const paths = ['/x'.repeat(3500)];
+      const plan = loadPlan({ port, loop, paths, inFlight: 65_536, durationMs: 600_000, calls: null });
+      await using run = new LoadRun(plan);
+      await run.connect();
+      run.begin();
+      await run.message('second');
+      // What the kernel takes, and a MiB.
+      expect(run.seconds[0]?.inFlight).toBeLessThan(5000);
+      expect(run.seconds[0]?.waiting).toBeGreaterThan(10_000);
+      run.thread.stop();
+      const report = await run.final();
+      expect(report.unanswered + report.unsent).toBe(report.due);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    }
+  });
+
+  test('a server that reads again gets the calls that have waited', async () => {
+    await using namenode = await EchoNameNode.start();
+    const paths = ['/x'.repeat(3500)];
+    // One batch of these is more than a connection may have to write.
+    const loop = { kind: 'open', callsPerSecond: 1_000_000, rampMs: 0 } as const;
+    await using run = new LoadRun(loadPlan({ port: namenode.port, loop, paths, inFlight: 65_536, calls: 3000 }));
+    const report = await run.complete();
+    expect(report).toMatchObject({ replies: 3000, unsent: 0 });
+    expect(errorsOf(report)).toEqual({});
+  });
+});
+
 describe('before the beginning', () => {
+  test('a replay whose user has no connection is refused before any is opened', () => {
+    const call: ReplayCall = { atMs: 0, operation: 'getFileInfo', user: 'mallory', source: '/a', destination: '' };
+    const loop = { kind: 'replay', speed: 1 } as const;
+    expect(() => new LoadRun(loadPlan({ loop, mix: [], calls: null }), [call])).toThrow('no connection');
+  });
+
   test('a port where nobody listens is a failure with address and reason', async () => {
     await using namenode = await ScriptedNameNode.start();
     const { port } = namenode;
@@ -352,12 +480,15 @@ describe('changing operations', () => {
     const { host, port } = simulator.nameservices.flatMap(({ namenodes }) => namenodes)[0] as SimulatedNameNode;
     using client = await HdfsClient.connect({ host, port, user: userInfo().username });
     await client.mkdirs(`${TARGET.own}/files/d00`, 0o777);
-    await client.mkdirs(scratchDirectory(TARGET, 0), 0o777);
     for (let file = 0; file < 10; file++) await client.createEmptyFile(filePath(TARGET, file));
-    await simulator.control({ op: 'clear' });
     const mix = OPERATION_NAMES.map((operation) => ({ operation, weight: operation === 'mkdirs' ? 3 : 1 }));
     const users = ['alice', 'bob', 'carol'];
-    await using run = new LoadRun(loadPlan({ port, connections: 6, inFlight: 8, users, mix, calls: 3000 }));
+    const plan = loadPlan({ port, connections: 6, inFlight: 8, users, mix, calls: 3000 });
+    for (let group = 0; group < countScratchGroups(plan); group++) {
+      await client.mkdirs(scratchGroup(TARGET, 0, group), 0o777);
+    }
+    await simulator.control({ op: 'clear' });
+    await using run = new LoadRun(plan);
     const report = await run.complete();
     expect(errorsOf(report)).toEqual({});
     expect(report.replies).toBe(3000);

@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { renderResult } from '../../src/load/result/print.ts';
+import { checkResult } from '../../src/load/result/read-result.ts';
 import { ProcessWatch, readProcess } from '../../src/load/run/watch.ts';
+import { makeLoadResult } from '../support/load-result.ts';
 
 /** A process that listens on two ports and prints a line when it does; it ends when its standard input closes. */
 const CHILD = `
@@ -23,6 +29,67 @@ async function endChild(child: ChildProcess): Promise<void> {
   child.stdin?.end();
   await ended;
 }
+
+/** Files as the kernel has them of a process with two sockets and a file; `canList` says whether this user may see its descriptors. */
+function makeProc(pid: number, canList: boolean): { path: string; addSocket(): void } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), 'switchyard-proc-'));
+  const own = join(path, String(pid));
+  mkdirSync(join(own, 'task'), { recursive: true });
+  writeFileSync(join(own, 'stat'), `${pid} (a b) S${' 7'.repeat(49)}`);
+  writeFileSync(join(own, 'status'), 'Name:\ta\nVmRSS:\t    1000 kB\n');
+  writeFileSync(join(own, 'cmdline'), 'a\0b\0');
+  let next = 0;
+  const link = (target: string) => symlinkSync(target, join(own, 'fd', String(next++)));
+  if (canList) {
+    mkdirSync(join(own, 'fd'));
+    for (const target of ['/dev/null', 'socket:[1]', 'socket:[2]']) link(target);
+  }
+  return {
+    path,
+    addSocket: () => link('socket:[3]'),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true }),
+  };
+}
+
+describe('a watched process whose descriptors', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('cannot be seen has none that are known, rather than 0', () => {
+    using proc = makeProc(7, false);
+    using watch = new ProcessWatch(7, proc.path);
+    watch.begin();
+    watch.end();
+    const watched = watch.report(1);
+    expect(watched).toMatchObject({
+      command: 'a b',
+      rssEndBytes: 1_024_000,
+      ...{ descriptorsStart: null, descriptorsEnd: null, socketsStart: null, socketsEnd: null },
+    });
+    const result = { ...makeLoadResult(), watched };
+    expect(checkResult(JSON.parse(JSON.stringify(result)), 'a.json').watched).toEqual(watched);
+    expect(renderResult(result).join('\n')).toMatch(
+      /sockets +could not be counted\n +descriptors +could not be counted/,
+    );
+  });
+
+  it('are many is asked for its sockets at the start, each ten seconds and at the end', () => {
+    vi.useFakeTimers();
+    using proc = makeProc(7, true);
+    using watch = new ProcessWatch(7, proc.path);
+    watch.begin();
+    vi.advanceTimersByTime(3000);
+    proc.addSocket();
+    vi.advanceTimersByTime(9000);
+    proc.addSocket();
+    watch.end();
+    const watched = watch.report(1);
+    expect(watched).toMatchObject({ descriptorsStart: 3, descriptorsEnd: 5, socketsStart: 2, socketsEnd: 4 });
+    const sockets = watched?.samples.map((sample) => sample[2]);
+    expect(sockets).toEqual([2, ...Array(9).fill(null), 3, null, null, 4]);
+  });
+});
 
 describe('a watched process', () => {
   it('is described from /proc', async () => {

@@ -7,7 +7,13 @@ import { Interrupt } from '../run/interrupt.ts';
 import { Progress } from '../run/progress.ts';
 import { warmupMs, withNamespace } from '../run/run.ts';
 import { type FoundCeiling, findCeiling } from './find-ceiling.ts';
-import { CEILING_FLAGS, type CeilingSettings, readCeilingSettings, refuseSearchedFlags } from './flags.ts';
+import {
+  CEILING_FLAGS,
+  type CeilingSettings,
+  chooseStepMs,
+  readCeilingSettings,
+  refuseSearchedFlags,
+} from './flags.ts';
 import { describeCeiling, formatBest, formatObjective, formatStep, STEP_HEADING, toCeilingJson } from './print.ts';
 import { measureStep, StepPlans } from './step.ts';
 
@@ -25,13 +31,11 @@ export async function run(args: string[]): Promise<number> {
   const { json = null, html = null } = flags;
   refuseUnwritableFiles(json, html);
   const print = choosePrint(json);
+  const plans = new StepPlans(plan);
+  refuseTooLongSearch(plans, settings);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const found = await withNamespace(
-    plan,
-    () => searchAndPrint(plan, new StepPlans(plan), settings, print, signal),
-    signal,
-  );
+  const found = await withNamespace(plan, () => searchAndPrint(plan, plans, settings, print, signal), signal);
   if (found.best !== null) for (const line of formatBest(found.best)) print(line);
   await writeFiles(json, html, toCeilingJson(found, settings), async () => {
     const { renderCeilingPage } = await import('./page.ts');
@@ -44,6 +48,11 @@ export async function run(args: string[]): Promise<number> {
 /** The plan of the flags; its rate and time are those of the first step. */
 export function readSearchedPlan(flags: PlanFlags, { search }: CeilingSettings): LoadPlan {
   return readPlan(flags, { loop: { kind: 'open', callsPerSecond: search.startPerSecond, rampMs: 0 } });
+}
+
+/** Throws UsageError when not even the first step can be made. */
+export function refuseTooLongSearch(plans: StepPlans, { search, stepMs }: CeilingSettings): void {
+  plans.refuseTooLong(search.startPerSecond, chooseStepMs(stepMs, search.startPerSecond));
 }
 
 /** The search with its lines; own directories are there. */

@@ -1,7 +1,7 @@
 /** Flags of `load ceiling`, which `load soak` understands too. */
 import { UsageError } from '../../commands/usage.ts';
 import { PLAN_FLAGS } from '../plan/flags.ts';
-import { parseDuration, parseRate } from '../plan/values.ts';
+import { MAX_RATE, parseDuration, parseRate, parseShare } from '../plan/values.ts';
 import type { Objective, SearchSettings } from './search.ts';
 
 export const SEARCH_FLAGS = {
@@ -40,7 +40,6 @@ export const SHORTEST_STABLE_MS = 5_000;
 const DEFAULT_START = 1_000;
 const DEFAULT_ERROR_SHARE = 0.0001;
 const DEFAULT_PRECISION = 0.05;
-const MAX_RATE = 10_000_000;
 const MIN_STEP_MS = 1_000;
 const MAX_STEP_MS = 3_600_000;
 const MAX_OBJECTIVE_MS = 60_000;
@@ -50,17 +49,21 @@ const MIN_PRECISION = 0.001;
 export function readCeilingSettings(flags: SearchFlags): CeilingSettings {
   if (flags.p99 === undefined) throw new UsageError('give --p99 T, the latency to hold, for instance --p99 10ms');
   const p99Ms = parseDuration('--p99', flags.p99, { otherwise: 0, min: 0.01, max: MAX_OBJECTIVE_MS });
-  const maxPerSecond = parseRate('--max-rate', flags['max-rate'] ?? String(MAX_RATE), MAX_RATE);
-  const startPerSecond = parseRate('--start', flags.start ?? String(Math.min(DEFAULT_START, maxPerSecond)), MAX_RATE);
+  const maxPerSecond = parseRate('--max-rate', flags['max-rate'] ?? String(MAX_RATE));
+  const startPerSecond = parseRate('--start', flags.start ?? String(Math.min(DEFAULT_START, maxPerSecond)));
   if (startPerSecond > maxPerSecond) {
     throw new UsageError(`--start ${startPerSecond} is beyond --max-rate ${maxPerSecond}; give a lower first rate`);
   }
   return {
-    objective: { p99Ms, errorShare: parseShare('--errors', flags.errors, DEFAULT_ERROR_SHARE, 0, 1) },
+    objective: { p99Ms, errorShare: parseShare('--errors', flags.errors, { otherwise: DEFAULT_ERROR_SHARE, max: 1 }) },
     search: {
       startPerSecond,
       maxPerSecond,
-      precision: parseShare('--precision', flags.precision, DEFAULT_PRECISION, MIN_PRECISION, 1),
+      precision: parseShare('--precision', flags.precision, {
+        otherwise: DEFAULT_PRECISION,
+        min: MIN_PRECISION,
+        max: 1,
+      }),
     },
     stepMs:
       flags.step === undefined
@@ -76,21 +79,6 @@ export function refuseSearchedFlags(flags: { readonly [name: string]: unknown },
     const remedy = name === 'duration' || name === 'calls' ? 'its steps last --step' : 'it chooses the rates itself';
     throw new UsageError(`--${name} has no meaning here: leave it out, ${remedy}`);
   }
-}
-
-/** A share such as `0.01%`, or `0.0001`. */
-export function parseShare(
-  flag: string,
-  text: string | undefined,
-  otherwise: number,
-  min: number,
-  max: number,
-): number {
-  if (text === undefined) return otherwise;
-  const [, digits, sign] = /^([0-9]{1,6}(?:\.[0-9]{1,9})?)\s*(%?)$/.exec(text) ?? [];
-  const share = digits === undefined ? Number.NaN : Number(digits) / (sign === '%' ? 100 : 1);
-  if (share >= min && share <= max) return share;
-  throw new UsageError(`${flag} ${text}: give a share from ${min * 100}% to ${max * 100}%`);
 }
 
 /** Measured time of a step: as asked, else long enough for CALLS_BEYOND_P99 within its bounds. */

@@ -1,7 +1,8 @@
 /** What `load ceiling` says for people: a line for each step, and the result. */
 
 import { formatCount, formatMicros, formatMs, formatRate, formatShare } from '../result/format.ts';
-import type { LoadResult, Percentiles } from '../result/result.ts';
+import { PERCENTILES } from '../result/percentiles.ts';
+import type { LoadResult } from '../result/result.ts';
 import type { CeilingStep, FoundCeiling } from './find-ceiling.ts';
 import { CALLS_BEYOND_P99, type CeilingSettings, SHORTEST_STABLE_MS } from './flags.ts';
 import { LOWEST_DIVISOR } from './search.ts';
@@ -71,24 +72,12 @@ export function describeCeiling(found: FoundCeiling, settings: CeilingSettings):
   }
 }
 
-const PERCENTILE_NAMES = [
-  ['p50', 'p50'],
-  ['p75', 'p75'],
-  ['p90', 'p90'],
-  ['p95', 'p95'],
-  ['p99', 'p99'],
-  ['p99.9', 'p999'],
-  ['p99.99', 'p9999'],
-  ['max', 'max'],
-  ['mean', 'mean'],
-] as const satisfies readonly (readonly [string, keyof Percentiles])[];
-
 /** Percentiles at the ceiling, corrected and service side by side. */
 export function formatBest({ latency }: LoadResult): string[] {
   return [
     `  ${'at the ceiling'.padEnd(16)}${'corrected'.padStart(11)}${'service'.padStart(11)}`,
-    ...PERCENTILE_NAMES.map(
-      ([name, key]) =>
+    ...PERCENTILES.map(
+      ([key, name]) =>
         `  ${name.padEnd(16)}${formatMicros(latency.corrected[key]).padStart(11)}${formatMicros(latency.service[key]).padStart(11)}`,
     ),
   ];

@@ -23,6 +23,8 @@ export interface SearchSettings {
 export interface StepMeasure {
   /** From the moment a call was due. */
   readonly p99Micros: number;
+  /** Calls without a latency among which the p99 lies, so that it is at least what was measured, in words; '' when it is known. */
+  readonly hidesP99: string;
   readonly errorShare: number;
   readonly achievedShare: number;
   /** Why the loader was the limit, '' when it was not. */
@@ -78,8 +80,11 @@ export function judgeStep(measure: StepMeasure, objective: Objective): Judgement
   if (measure.achievedShare < SATURATED_SHARE) {
     why.push(`achieved ${formatShare(measure.achievedShare)} < ${formatShare(SATURATED_SHARE)}`);
   }
-  if (measure.p99Micros > limitMicros)
+  if (measure.p99Micros > limitMicros) {
     why.push(`p99 ${formatMicros(measure.p99Micros)} > ${formatMicros(limitMicros)}`);
+  } else if (measure.hidesP99 !== '') {
+    why.push(`p99 unknown, at least ${formatMicros(measure.p99Micros)}: ${measure.hidesP99}`);
+  }
   // The loader's own delays are in the corrected latencies: a rate that held in spite of them held.
   const lost = why.length > 0 && measure.loaderReason !== '';
   return {

@@ -1,7 +1,9 @@
 /** One step of the search for a ceiling: a short run at one rate, and what of it is judged. */
+import { UsageError } from '../../commands/usage.ts';
 import { addCounts, quantileMicros } from '../histogram/latency.ts';
-import { needsNamespace } from '../plan/needs.ts';
-import type { BucketCounts, LoadPlan } from '../plan/plan.ts';
+import { countNames, findNameFault } from '../plan/names.ts';
+import type { BucketCounts, LoadPlan, Loop } from '../plan/plan.ts';
+import { countMissing, describeMissing, liesAmongMissing } from '../result/missing-calls.ts';
 import type { LoadResult, SeriesPoint } from '../result/result.ts';
 import { LoadError } from '../run/load-error.ts';
 import { type RunOptions, runLoad, warmupMs } from '../run/run.ts';
@@ -33,9 +35,6 @@ export async function measureStep(
   return { result, measure: toMeasure(result, halves) };
 }
 
-/** Largest number of a name, see thread/calls.ts. */
-const MAX_NAME = 2 ** 31 - 1;
-
 /** Plans of runs that follow each other in the same own directories: none meets a name that an earlier one has made. */
 export class StepPlans {
   readonly #plan: LoadPlan;
@@ -45,29 +44,41 @@ export class StepPlans {
     this.#plan = plan;
   }
 
+  /** Throws UsageError when a step with a rate and a measured time has not names enough: to be asked before anything is made. */
+  refuseTooLong(callsPerSecond: number, durationMs: number): void {
+    const fault = findNameFault(countStepNames(this.#makeStep(callsPerSecond, durationMs)));
+    if (fault !== '') throw new UsageError(`${callsPerSecond} calls/s for ${durationMs / 1000} s: ${fault}`);
+  }
+
   /** The plan with a rate and a measured time. Throws LoadError when there are no names left. */
   next(callsPerSecond: number, durationMs: number): LoadPlan {
-    const rampMs = this.#plan.loop.kind === 'open' ? this.#plan.loop.rampMs : 0;
-    const step: LoadPlan = {
-      ...this.#plan,
-      loop: { kind: 'open', callsPerSecond, rampMs },
-      durationMs,
-      calls: null,
-      firstName: this.#firstName,
-    };
-    const names = Math.ceil((callsPerSecond * (warmupMs(step) + durationMs)) / 1000) + 1;
-    if (needsNamespace(step) && this.#firstName + names > MAX_NAME) {
-      throw new LoadError(`more than ${MAX_NAME} calls in one search: ask for shorter steps (--step)`);
-    }
+    const step = this.#makeStep(callsPerSecond, durationMs);
+    const names = countStepNames(step);
+    const fault = findNameFault(this.#firstName + names);
+    if (fault !== '') throw new LoadError(`${callsPerSecond} calls/s for ${durationMs / 1000} s: ${fault}`);
     this.#firstName += names;
     return step;
   }
+
+  #makeStep(callsPerSecond: number, durationMs: number): LoadPlan {
+    const rampMs = this.#plan.loop.kind === 'open' ? this.#plan.loop.rampMs : 0;
+    const loop: Loop = { kind: 'open', callsPerSecond, rampMs };
+    return { ...this.#plan, loop, durationMs, calls: null, firstName: this.#firstName };
+  }
+}
+
+function countStepNames(step: LoadPlan): number {
+  const callsPerSecond = step.loop.kind === 'open' ? step.loop.callsPerSecond : 0;
+  return countNames(step, (callsPerSecond * (warmupMs(step) + (step.durationMs ?? 0))) / 1000);
 }
 
 /** A run without any reply has missed whatever was asked of it. */
-function toMeasure(result: LoadResult, halves: Halves): StepMeasure {
+export function toMeasure(result: LoadResult, halves: Halves): StepMeasure {
   return {
     p99Micros: result.latency.corrected.p99,
+    hidesP99: liesAmongMissing(0.99, result.latency.corrected.count, countMissing(result))
+      ? describeMissing(result)
+      : '',
     errorShare: result.calls === 0 ? 1 : result.errorShare,
     achievedShare: result.calls === 0 ? 0 : (result.achievedShare ?? 1),
     loaderReason: result.loader.wasTheLimit ? result.loader.reason : '',

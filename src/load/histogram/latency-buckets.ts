@@ -2,8 +2,8 @@
  * Log-linear histogram of latencies: exact below 256 units, then 128 buckets an octave (under 0.8 % error). One unit is 100 ns; what lasts
  * longer than a bucket can say (214 s) counts in the last one.
  *
- * The counts are a plain Uint32Array of BUCKET_COUNT entries, the same shape everywhere: threads send copies of it, and the functions on
- * counts below merge and read them.
+ * The counts are a plain Uint32Array of BUCKET_COUNT entries, the same shape everywhere: threads send copies of it, and latency.ts merges and
+ * reads them.
  */
 
 const SUB_BITS = 7;
@@ -26,72 +26,9 @@ export function bucketOfMs(elapsedMs: number): number {
   return bucketOf(units > 0 ? (units < MAX_UNITS ? units | 0 : MAX_UNITS) : 0);
 }
 
-/** Shortest latency in µs that counts in this bucket. */
-export function lowestMicrosOf(bucket: number): number {
-  return lowestOf(bucket) / UNITS_PER_MICRO;
-}
-
 /** Middle of the bucket in µs: what its records are reported as. */
 export function middleMicrosOf(bucket: number): number {
   return (lowestOf(bucket) + lowestOf(bucket + 1)) / 2 / UNITS_PER_MICRO;
-}
-
-export function addCounts(into: Uint32Array, from: Uint32Array): void {
-  for (let bucket = 0; bucket < into.length; bucket++) into[bucket] = into[bucket]! + from[bucket]!;
-}
-
-export function sumCounts(counts: Uint32Array): number {
-  let sum = 0;
-  for (let bucket = 0; bucket < counts.length; bucket++) sum += counts[bucket]!;
-  return sum;
-}
-
-/** Latency in µs below which `share` (0 to 1) of the records lie, as the middle of its bucket; 0 without records. */
-export function quantileOfCounts(counts: Uint32Array, share: number, total: number = sumCounts(counts)): number {
-  if (total === 0) return 0;
-  const rank = Math.min(total, Math.max(1, Math.ceil(share * total)));
-  let seen = 0;
-  let bucket = 0;
-  while (bucket < counts.length) {
-    seen += counts[bucket]!;
-    if (seen >= rank) break;
-    bucket++;
-  }
-  return middleMicrosOf(bucket);
-}
-
-export class LatencyBuckets {
-  readonly counts: Uint32Array = createCounts();
-  count = 0;
-
-  recordMs(elapsedMs: number): void {
-    this.recordBucket(bucketOfMs(elapsedMs));
-  }
-
-  /** For a bucket from `bucketOfMs`, when several histograms take the same latency. */
-  recordBucket(bucket: number): void {
-    this.counts[bucket] = this.counts[bucket]! + 1;
-    this.count++;
-  }
-
-  add(counts: Uint32Array): void {
-    addCounts(this.counts, counts);
-    this.count += sumCounts(counts);
-  }
-
-  copyCounts(): Uint32Array {
-    return this.counts.slice();
-  }
-
-  clear(): void {
-    this.counts.fill(0);
-    this.count = 0;
-  }
-
-  /** As `quantileOfCounts`. */
-  quantileMicros(share: number): number {
-    return quantileOfCounts(this.counts, share, this.count);
-  }
 }
 
 function bucketOf(units: number): number {

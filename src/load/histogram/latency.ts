@@ -18,8 +18,15 @@ export function countRecords(counts: BucketCounts): number {
   return records;
 }
 
-/** Latencies below or at which these shares (0 to 1, rising) of the records lie, as the middles of their buckets; 0 without records. */
-export function quantileMicros(counts: BucketCounts, shares: readonly number[]): number[] {
+/**
+ * Latencies below or at which these shares (0 to 1, rising) of the records lie, as the middles of their buckets; 0 without records. With
+ * `maxMicros`, the longest latency itself, the share 1 is exact and no other is longer.
+ */
+export function quantileMicros(
+  counts: BucketCounts,
+  shares: readonly number[],
+  maxMicros: number | null = null,
+): number[] {
   const records = countRecords(counts);
   if (records === 0) return shares.map(() => 0);
   const found: number[] = [];
@@ -29,18 +36,22 @@ export function quantileMicros(counts: BucketCounts, shares: readonly number[]):
     // The product of a share and a count is off by some last digits: 0.999 of 1000 is the 999th, not the 1000th.
     const rank = Math.min(records, Math.max(1, Math.ceil(share * records - records * Number.EPSILON * 4)));
     while (seen < rank) seen += counts[++bucket] as number;
-    found.push(middleMicrosOf(bucket));
+    const micros = middleMicrosOf(bucket);
+    if (maxMicros === null) found.push(micros);
+    else found.push(rank === records ? maxMicros : Math.min(maxMicros, micros));
   }
   return found;
 }
 
 const SHARES = [0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1] as const;
 
-export function summarizeCounts(counts: BucketCounts): Percentiles {
+/** `maxMicros`: the longest latency itself; null: it is not known, and the middle of its bucket stands for it. */
+export function summarizeCounts(counts: BucketCounts, maxMicros: number | null = null): Percentiles {
   const count = countRecords(counts);
   const [min = 0, p50 = 0, p75 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, p9999 = 0, max = 0] = quantileMicros(
     counts,
     SHARES,
+    maxMicros,
   );
   const { mean, stdev } = findMoments(counts, count);
   return { count, min, mean, stdev, p50, p75, p90, p95, p99, p999, p9999, max };
@@ -74,7 +85,7 @@ const POINTS_PER_HALVING = 8;
 const MAX_HALVINGS = 34;
 
 /** Points [percentile, µs] from 0 to 100, denser towards 100, up to where a single record decides; empty without records. */
-export function drawCurve(counts: BucketCounts): (readonly [number, number])[] {
+export function drawCurve(counts: BucketCounts, maxMicros: number | null = null): (readonly [number, number])[] {
   const records = countRecords(counts);
   if (records === 0) return [];
   const shares: number[] = [];
@@ -86,6 +97,6 @@ export function drawCurve(counts: BucketCounts): (readonly [number, number])[] {
     shares.push(1 - beyond);
   }
   shares.push(1);
-  const micros = quantileMicros(counts, shares);
+  const micros = quantileMicros(counts, shares, maxMicros);
   return shares.map((share, index) => [share * 100, micros[index] as number] as const);
 }

@@ -1,12 +1,15 @@
 /** `switchyard load clean`: removes what runs have left behind that were ended before they could do so themselves. */
+import { randomBytes } from 'node:crypto';
 import { ExitCode, parseFlags, printLine, UsageError } from '../../commands/usage.ts';
-import { HdfsClient } from '../../control/hdfs-client.ts';
+import type { HdfsClient } from '../../control/hdfs-client.ts';
 import { readPlan } from '../plan/flags.ts';
 import type { Target } from '../plan/plan.ts';
 import { parseDuration } from '../plan/values.ts';
 import { formatMs } from '../result/format.ts';
 import { LoadError } from '../run/load-error.ts';
-import { explain, isOwnName, markerPath, removeOwn, type Server } from './namespace.ts';
+import { explain } from './explain.ts';
+import { connect, fileOptions, isOwnName, markerPath, type Server } from './own-directory.ts';
+import { removeOwn } from './removal.ts';
 
 const CLEAN_FLAGS = {
   fs: { type: 'string' },
@@ -16,21 +19,11 @@ const CLEAN_FLAGS = {
   'dry-run': { type: 'boolean' },
 } as const;
 
-/** A run that goes on changes something below its directory all the time, unless it only reads. */
+/** A run that goes on renews its markers each minute, see marker-renewal.ts. */
 const DEFAULT_OLDER_THAN_MS = 3_600_000;
 const MAX_OLDER_THAN_MS = 366 * 24 * 3_600_000;
 /** As long as a NameNode may take to list a directory. */
 const TIMEOUT_MS = 60_000;
-/** Levels below an own directory whose times are looked at: scratch, scratch/t0 and its groups. */
-const LOOKED_LEVELS = 3;
-/** Entries whose times are looked at for one directory. */
-const MAX_LOOKED = 10_000;
-
-interface Leftover {
-  readonly target: Target;
-  /** Newest time of change, ms since 1970, by the NameNode's clock. */
-  readonly changedMs: number;
-}
 
 export async function run(args: string[]): Promise<number> {
   const flags = parseFlags(args, CLEAN_FLAGS);
@@ -52,22 +45,15 @@ export async function run(args: string[]): Promise<number> {
     throw new UsageError('give --mounts /directory,…: where runs have made their directories');
   const [caller = ''] = plan.users;
   const leftovers = await findLeftovers(plan, plan.targets, caller);
+  const choice = { olderThanMs, isDry: flags['dry-run'] === true };
   let failed = false;
-  for (const { target, changedMs } of leftovers) {
-    const ageMs = Math.max(0, Date.now() - changedMs);
-    const age = `${target.own}  last changed ${formatMs(ageMs)} ago`;
-    if (ageMs < olderThanMs) {
-      printLine(`kept     ${age}: not longer than ${formatMs(olderThanMs)}, see --older-than`);
-    } else if (flags['dry-run'] === true) {
-      printLine(`found    ${age}`);
-    } else {
-      try {
-        await removeOwn(plan, [target], caller);
-        printLine(`removed  ${age}`);
-      } catch (error) {
-        failed = true;
-        printLine(`left     ${age}: ${error instanceof Error ? error.message : String(error)}`);
-      }
+  for (const target of leftovers) {
+    try {
+      const said = await cleanOne(plan, target, caller, choice);
+      if (said !== null) printLine(said);
+    } catch (error) {
+      failed = true;
+      printLine(`left     ${target.own}: ${explain(error, plan)}`);
     }
   }
   if (leftovers.length === 0)
@@ -75,15 +61,36 @@ export async function run(args: string[]): Promise<number> {
   return failed ? ExitCode.FAILED : ExitCode.OK;
 }
 
-/** Directories of earlier runs below those of the targets; only those that are marked. Rejects with LoadError. */
+interface Choice {
+  readonly olderThanMs: number;
+  readonly isDry: boolean;
+}
+
+/** What has become of it; null when it is gone. The age is read just before the removal: a run may have given a sign of life since the listing. */
+async function cleanOne(
+  server: Server,
+  target: Target,
+  user: string,
+  { olderThanMs, isDry }: Choice,
+): Promise<string | null> {
+  const ageMs = await readMarkerAge(server, target.own, user);
+  if (ageMs === null) return null;
+  const age = `${target.own}  last sign of life ${formatMs(ageMs)} ago`;
+  if (ageMs < olderThanMs) return `kept     ${age}: not longer than ${formatMs(olderThanMs)}, see --older-than`;
+  if (isDry) return `found    ${age}`;
+  await removeOwn(server, [target], user);
+  return `removed  ${age}`;
+}
+
+/** Own directories of earlier runs below those of the targets; only those that are marked. Rejects with LoadError. */
 export async function findLeftovers(
   server: Server,
   targets: readonly Target[],
   user: string,
-): Promise<readonly Leftover[]> {
+): Promise<readonly Target[]> {
   try {
-    using client = await HdfsClient.connect({ ...server, user, timeoutMs: TIMEOUT_MS });
-    const found: Leftover[] = [];
+    using client = await connect(server, user, TIMEOUT_MS);
+    const found: Target[] = [];
     for (const target of targets) {
       const listed = await client.list(target.directory);
       if (listed === undefined) {
@@ -93,9 +100,7 @@ export async function findLeftovers(
         const name = status.path.toString();
         const own = `${target.directory}/${name}`;
         if (status.fileType !== 'IS_DIR' || !isOwnName(name)) continue;
-        if ((await client.getFileInfo(markerPath(own))) === undefined) continue;
-        const changedMs = await findNewest(client, own, status.modification_time);
-        found.push({ target: { ...target, own }, changedMs });
+        if ((await client.getFileInfo(markerPath(own))) !== undefined) found.push({ ...target, own });
       }
     }
     return found;
@@ -104,21 +109,28 @@ export async function findLeftovers(
   }
 }
 
-/** A directory's own time says only when something was made right in it: those of the directories below count as well. */
-async function findNewest(client: HdfsClient, own: string, changedMs: number): Promise<number> {
-  let newestMs = changedMs;
-  let looked = 0;
-  let level = [own];
-  for (let depth = 0; depth < LOOKED_LEVELS; depth++) {
-    const below: string[] = [];
-    for (const directory of level) {
-      for (const status of (looked < MAX_LOOKED ? await client.list(directory) : undefined) ?? []) {
-        looked++;
-        newestMs = Math.max(newestMs, status.modification_time);
-        if (status.fileType === 'IS_DIR') below.push(`${directory}/${status.path.toString()}`);
-      }
-    }
-    level = below;
+/**
+ * Ms since the marker of an own directory was made or renewed, by the clock of the server alone: against the time of a file that is made in
+ * the same directory for it. Null when the marker is gone.
+ */
+export async function readMarkerAge(server: Server, own: string, user: string): Promise<number | null> {
+  using client = await connect(server, user, TIMEOUT_MS);
+  const marker = markerPath(own);
+  if ((await client.getFileInfo(marker)) === undefined) return null;
+  try {
+    const nowMs = await readServerTime(client, `${own}/.clock-${randomBytes(4).toString('hex')}`);
+    const status = await client.getFileInfo(marker);
+    return status === undefined ? null : Math.max(0, nowMs - status.modification_time);
+  } catch (error) {
+    if ((await client.getFileInfo(marker)) === undefined) return null;
+    throw error;
   }
-  return newestMs;
+}
+
+async function readServerTime(client: HdfsClient, path: string): Promise<number> {
+  await client.createEmptyFile(path, fileOptions());
+  const status = await client.getFileInfo(path);
+  await client.delete(path);
+  if (status === undefined) throw new LoadError(`${path} was made and is gone: somebody else removes the directory`);
+  return status.modification_time;
 }

@@ -1,33 +1,35 @@
 /**
- * The directory that a run makes for itself below each target, and its removal.
+ * The directory that a run makes for itself below each target.
  *
  *   <directory>/switchyard-load-1a2b3c4d/            0777, so are all directories in it
- *     .switchyard-load-1a2b3c4d                       marker: what has none is never deleted
- *     files/…                                         made here, read by the run
- *     scratch/t<thread>/…                             filled and changed by the run
+ *     .switchyard-load-1a2b3c4d                       marker: what has none is never deleted; as old as the last sign of life
+ *     files/…                                         made here when the run reads them
+ *     scratch/t<thread>/b<group>/…                    filled and changed by the run, when it changes anything
  */
-import { type CreateOptions, HdfsClient } from '../../control/hdfs-client.ts';
-import { RemoteError, RpcError } from '../../control/rpc-client.ts';
-import { fileDirectory, filePath, scratchDirectory } from '../plan/layout.ts';
+import type { HdfsClient } from '../../control/hdfs-client.ts';
+import { RemoteError } from '../../control/rpc-client.ts';
+import { countScratchGroups, fileDirectory, filePath, scratchGroup } from '../plan/layout.ts';
+import { neededFiles, needsScratch } from '../plan/needs.ts';
 import type { LoadPlan, Target } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
+import { explain } from './explain.ts';
+import { MarkerRenewal } from './marker-renewal.ts';
+import {
+  CALL_TIMEOUT_MS,
+  checkOwn,
+  connect,
+  DIRECTORY_MODE,
+  fileOptions,
+  markerPath,
+  ownerOf,
+  type Server,
+} from './own-directory.ts';
+import { removeQuietly } from './removal.ts';
 
-/** Last component of every directory that this tool makes for itself, and the only one whose removal it asks for. */
-const OWN_NAME = /^switchyard-load-[0-9a-f]{8}$/;
-/** Everything is open to all users of the run. */
-const DIRECTORY_MODE = 0o777;
-const FILE_MODE = 0o666;
 /** Calls of one preparation that wait for their answers at a time. */
 const MAX_OUTSTANDING = 64;
 /** Connections of a preparation: one for each user that is to own something. */
 const MAX_OWNERS = 256;
-/** Of a router that has to find another NameNode first. */
-const CALL_TIMEOUT_MS = 60_000;
-/** A NameNode deletes a large directory in one call. */
-const DELETE_TIMEOUT_MS = 600_000;
-/** A removal is tried again when the server is not there or not ready: what stays behind is a burden to others. */
-const REMOVE_ATTEMPTS = 3;
-const REMOVE_PAUSE_MS = 1_000;
 
 /** Something that has to be there before the run; parents come before what is in them. */
 export interface NamespaceEntry {
@@ -47,18 +49,6 @@ export interface PrepareOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Server = Pick<LoadPlan, 'host' | 'port'>;
-
-/** Name of the marker in an own directory, from the path of that directory. */
-export function markerPath(own: string): string {
-  return `${own}/.${own.slice(own.lastIndexOf('/') + 1)}`;
-}
-
-/** Whether a directory's name is one that this tool gives. */
-export function isOwnName(name: string): boolean {
-  return OWN_NAME.test(name);
-}
-
 /**
  * Makes the own directory of each target with everything that the plan needs in it. Rejects with LoadError, after removing what it made.
  */
@@ -69,105 +59,27 @@ export async function prepareNamespace(plan: LoadPlan, options: PrepareOptions =
   const outside = entries.find(({ path }) => !targets.some(({ own }) => path.startsWith(`${own}/`)));
   if (outside !== undefined) throw new LoadError(`${outside.path} is not in a directory of this run: nothing was made`);
   const made: Target[] = [];
-  const clients = new Clients(plan, options.user ?? firstUser(plan));
+  const user = options.user ?? ownerOf(plan);
+  const clients = new Clients(plan, user);
+  // Many files take their time.
+  using _renewal = new MarkerRenewal(plan, user);
   try {
     const client = await clients.first();
     for (const target of targets) await checkTarget(client, target);
     for (const target of targets) {
       options.signal?.throwIfAborted();
       made.push(target);
-      await makeOwn(client, target);
+      await makeOwn(client, target, () => made.pop());
     }
     for (const target of targets) await fillTarget(client, plan, target, options.signal);
     await makeEntries(clients, entries, options.signal);
   } catch (error) {
     clients.close();
-    const left = await removeQuietly(plan, made, options.user);
+    const left = await removeQuietly(plan, made, user);
     const reason = options.signal?.aborted === true ? 'the preparation was ended early' : explain(error, plan);
     throw new LoadError(`${reason}${left}`, { cause: error });
   } finally {
     clients.close();
-  }
-}
-
-/** Removes the own directory of each target; nothing at all when one of them is not marked as ours. One that is gone is no error. */
-export async function removeNamespace(plan: LoadPlan, options: Pick<PrepareOptions, 'user'> = {}): Promise<void> {
-  await removeOwn(plan, plan.targets, options.user ?? firstUser(plan));
-}
-
-/**
- * Removes own directories, after it has found the marker in each. Tries again when the server is away or not ready. Rejects with
- * LoadError.
- */
-export async function removeOwn(server: Server, targets: readonly Target[], user: string): Promise<void> {
-  for (const target of targets) checkOwn(target);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      using client = await connect(server, user, DELETE_TIMEOUT_MS);
-      const there: Target[] = [];
-      for (const target of targets) if (await checkMarked(client, target)) there.push(target);
-      for (const { own } of there) await client.delete(own, true);
-      return;
-    } catch (error) {
-      if (attempt === REMOVE_ATTEMPTS || !mayPass(error)) {
-        const where = targets.map(({ own }) => own).join(', ');
-        throw new LoadError(
-          `not removed: ${where}: ${explain(error, server)}; \`switchyard load clean\` removes what was left`,
-          { cause: error },
-        );
-      }
-      await new Promise((resolve) => setTimeout(resolve, REMOVE_PAUSE_MS));
-    }
-  }
-}
-
-/** What a failed call means for the user, with what to do about it. */
-export function explain(error: unknown, { host, port }: Server): string {
-  const where = `${host}:${port}`;
-  if (error instanceof LoadError) return error.message;
-  if (error instanceof RpcError) {
-    return error.code === 'CONNECT' || error.code === 'MALFORMED'
-      ? `${error.message}; name the RPC port of a router or NameNode with --fs`
-      : error.message;
-  }
-  if (!(error instanceof RemoteError)) return error instanceof Error ? error.message : String(error);
-  const remedy = REMEDIES.find(({ sign }) => sign.test(error.className) || sign.test(firstLine(error.text)));
-  return `${where} answered ${error.message}${remedy === undefined ? '' : `; ${remedy.text}`}`;
-}
-
-/** By Java class or first line of the text, the first that fits. */
-const REMEDIES: readonly { readonly sign: RegExp; readonly text: string }[] = [
-  {
-    sign: /SafeModeException|safe mode/i,
-    text: 'wait until the NameNode has left safe mode (hdfs dfsadmin -safemode get)',
-  },
-  {
-    sign: /StandbyException|ObserverRetryOnActiveException/,
-    text: 'name the active NameNode, or a router, with --fs',
-  },
-  { sign: /AccessControlException/, text: 'name a user who may write there with --user, or another directory' },
-  { sign: /QuotaExceeded|MaxDirectoryItems/, text: 'ask for fewer --files, or name another directory' },
-  {
-    sign: /UnsupportedOperationException|mount point/,
-    text: 'name a directory below a mount point with one destination',
-  },
-];
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
-}
-
-function firstUser({ owner, users }: LoadPlan): string {
-  const user = owner ?? users[0];
-  if (user === undefined) throw new LoadError('the plan has no user');
-  return user;
-}
-
-/** Refuses by name alone: whatever else goes wrong, nothing but directories of this tool is ever filled or deleted. */
-function checkOwn({ directory, own }: Target): void {
-  const name = own.slice(own.lastIndexOf('/') + 1);
-  if (directory === '' || own !== `${directory}/${name}` || !isOwnName(name)) {
-    throw new LoadError(`${own} is not a directory of this tool below ${directory}: nothing was touched`);
   }
 }
 
@@ -183,12 +95,24 @@ async function checkTarget(client: HdfsClient, { directory, own }: Target): Prom
     throw new LoadError(`${own} exists already; run the command again`);
 }
 
-/** The marker is created without overwriting: it tells who was first, should somebody else have made the directory just now. */
-async function makeOwn(client: HdfsClient, { directory, own }: Target): Promise<void> {
+/** Creating a file that is there, or that somebody else has open. */
+const IS_TAKEN = /FileAlreadyExistsException|AlreadyBeingCreatedException/;
+
+/**
+ * The marker is created without overwriting: it tells who was first, should somebody else have made the directory just now. `onTaken`: it is
+ * of somebody else, and must not be removed.
+ */
+async function makeOwn(client: HdfsClient, { directory, own }: Target, onTaken: () => void): Promise<void> {
   if (!(await client.mkdirs(own, DIRECTORY_MODE, false))) {
     throw new LoadError(`${own} was not made; name another directory than ${directory}`);
   }
-  await client.createEmptyFile(markerPath(own), fileOptions());
+  try {
+    await client.createEmptyFile(markerPath(own), fileOptions());
+  } catch (error) {
+    if (!(error instanceof RemoteError) || !IS_TAKEN.test(error.className)) throw error;
+    onTaken();
+    throw new LoadError(`${own} is made by another run just now; run the command again`, { cause: error });
+  }
 }
 
 async function fillTarget(
@@ -198,16 +122,19 @@ async function fillTarget(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const directories = new Set<string>();
-  for (let thread = 0; thread < plan.threads; thread++)
-    addWithParents(directories, target, scratchDirectory(target, thread));
-  for (let file = 0; file < plan.filesPerTarget; file++)
-    addWithParents(directories, target, fileDirectory(target, file));
+  const groups = needsScratch(plan) ? countScratchGroups(plan) : 0;
+  for (let thread = 0; thread < plan.threads; thread++) {
+    for (let group = 0; group < groups; group++)
+      addWithParents(directories, target, scratchGroup(target, thread, group));
+  }
+  const files = neededFiles(plan);
+  for (let file = 0; file < files; file++) addWithParents(directories, target, fileDirectory(target, file));
   // Parents come first, one after the other: a parent that a child's call makes would not be open to all.
   const byDepth = Map.groupBy(directories, (path) => path.split('/').length);
   for (const depth of [...byDepth.keys()].sort((left, right) => left - right)) {
     await callEach(byDepth.get(depth) ?? [], signal, (path) => makeDirectory(client, path));
   }
-  await callEach(filePaths(target, plan.filesPerTarget), signal, async (path) => {
+  await callEach(filePaths(target, files), signal, async (path) => {
     await client.createEmptyFile(path, fileOptions());
   });
 }
@@ -242,44 +169,6 @@ async function makeDirectory(client: HdfsClient, path: string): Promise<void> {
   if (!(await client.mkdirs(path, DIRECTORY_MODE, false))) throw new LoadError(`${path} was not made`);
 }
 
-function fileOptions(): CreateOptions {
-  return { createParent: false, permission: FILE_MODE };
-}
-
-/** Whether the own directory is there. LoadError when it is there without its marker. */
-async function checkMarked(client: HdfsClient, { own }: Target): Promise<boolean> {
-  if ((await client.getFileInfo(markerPath(own))) !== undefined) return true;
-  if ((await client.getFileInfo(own)) === undefined) return false;
-  throw new LoadError(`${own} has no marker ${markerPath(own)}: it is not of this tool, nothing was deleted`);
-}
-
-/** Undoes a preparation that failed; '' or what has to be said of what is left. */
-async function removeQuietly(plan: LoadPlan, made: readonly Target[], user: string | undefined): Promise<string> {
-  const left: string[] = [];
-  for (const target of made) {
-    try {
-      await removeMade(plan, target, user ?? firstUser(plan));
-    } catch (error) {
-      left.push(error instanceof Error ? error.message : String(error));
-    }
-  }
-  return left.length === 0 ? '' : `\n${left.join('\n')}`;
-}
-
-/** An own directory without a marker is empty, for the marker comes first: it is deleted as an empty directory only. */
-async function removeMade(plan: LoadPlan, target: Target, user: string): Promise<void> {
-  using client = await connect(plan, user, CALL_TIMEOUT_MS);
-  const isMarked = (await client.getFileInfo(markerPath(target.own))) !== undefined;
-  if (isMarked) await removeOwn(plan, [target], user);
-  else if ((await client.getFileInfo(target.own)) !== undefined) await client.delete(target.own, false);
-}
-
-/** Whether the same call may succeed a little later. */
-function mayPass(error: unknown): boolean {
-  if (error instanceof RpcError) return error.code !== 'MALFORMED';
-  return error instanceof RemoteError && /StandbyException|RetriableException|NoNamenodes/.test(error.className);
-}
-
 /** Runs `call` for each item, MAX_OUTSTANDING at a time. At the first failure, or the signal, no more begin; those that run are awaited. */
 async function callEach<T>(
   items: Iterable<T>,
@@ -302,10 +191,6 @@ async function callEach<T>(
   const ends = await Promise.allSettled(Array.from({ length: MAX_OUTSTANDING }, lane));
   const failure = ends.find((end) => end.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
-}
-
-async function connect({ host, port }: Server, user: string, timeoutMs: number): Promise<HdfsClient> {
-  return await HdfsClient.connect({ host, port, user, timeoutMs });
 }
 
 /** Connections of the users that own something. Beyond MAX_OWNERS of them the first user owns the rest. */

@@ -9,6 +9,7 @@ import { DEFAULT_MIX, parseDistribution, parseMix, READ_PATHS_MIX, refuseUnplace
 import type { LoadPlan, Loop, Target } from './plan.ts';
 import { parseTargets, readPaths } from './targets.ts';
 import { parseCount, parseDuration, parseRate } from './values.ts';
+import { roundWarmupMs } from './warmup.ts';
 
 /** Flags that say what the load is: readPlan understands them all. */
 export const PLAN_FLAGS = {
@@ -33,6 +34,7 @@ export const PLAN_FLAGS = {
   'observer-reads': { type: 'boolean' },
   pid: { type: 'string' },
   seed: { type: 'string' },
+  spin: { type: 'boolean' },
 } as const;
 
 /** Flags that say what becomes of the result. */
@@ -60,7 +62,6 @@ const MAX_IN_FLIGHT = 65_536;
 /** Calls without a reply of all connections together. */
 const MAX_SLOTS = 8_388_608;
 const MAX_USERS = 100_000;
-const MAX_RATE = 10_000_000;
 const MAX_THREADS = 64;
 const MAX_CALLS = 10_000_000_000;
 const MAX_FILES = 1_000_000;
@@ -84,6 +85,9 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 export function readPlan(flags: PlanFlags, given: PlanGiven = {}): LoadPlan {
   const { host, port, directory } = readEndpoint(flags.fs);
   const loop = readLoop(flags, given.loop);
+  if (flags.spin === true && loop.kind === 'closed') {
+    throw new UsageError('--spin has no meaning with --closed: there calls are not due at a time, replies make them');
+  }
   const owner = flags.user ?? defaultUser();
   const users = readUsers(owner, flags.users);
   const connections = parseCount('--connections', flags.connections, {
@@ -118,10 +122,7 @@ export function readPlan(flags: PlanFlags, given: PlanGiven = {}): LoadPlan {
     paths,
     distribution: parseDistribution(flags['path-distribution']),
     filesPerTarget,
-    warmupMs: parseDuration('--warmup', flags.warmup, {
-      otherwise: loop.kind === 'replay' ? 0 : DEFAULT_WARMUP_MS,
-      max: MAX_START_MS,
-    }),
+    warmupMs: readWarmup(flags.warmup, loop),
     durationMs,
     calls,
     timeoutMs: parseDuration('--timeout', flags.timeout, {
@@ -133,7 +134,14 @@ export function readPlan(flags: PlanFlags, given: PlanGiven = {}): LoadPlan {
     observerReads: flags['observer-reads'] === true,
     watchedPid: readPid(flags.pid),
     seed: parseCount('--seed', flags.seed, { otherwise: 1, min: 0, max: MAX_SEED }),
+    ...(flags.spin === true ? { spin: true } : {}),
   };
+}
+
+function readWarmup(text: string | undefined, loop: Loop): number {
+  const otherwise = loop.kind === 'replay' ? 0 : DEFAULT_WARMUP_MS;
+  const givenMs = parseDuration('--warmup', text, { otherwise, max: MAX_START_MS });
+  return roundWarmupMs(givenMs, loop.kind === 'open' ? loop.rampMs : 0);
 }
 
 /** hdfs://HOST:PORT[/directory]; directory '' when there is none. */
@@ -174,7 +182,7 @@ function readLoop(flags: PlanFlags, given: Loop | undefined): Loop {
   if (rate === undefined) {
     throw new UsageError('give --rate R (calls per second), or --closed to call again as soon as a reply is there');
   }
-  return { kind: 'open', callsPerSecond: parseRate('--rate', rate, MAX_RATE), rampMs: readRamp(ramp) };
+  return { kind: 'open', callsPerSecond: parseRate('--rate', rate), rampMs: readRamp(ramp) };
 }
 
 function readRamp(ramp: string | undefined): number {

@@ -3,15 +3,25 @@
  *
  *   <own>/files/d<NN>/f<NNNNNN>                     made before the run, read by it
  *   <own>/scratch/t<thread>/b<NNNNN>/n<NNNNNNNNNN>  made, renamed and deleted by one loader thread
+ *
+ * All directories are made before the run: no call of the run makes the directories around what it names, so that none that is late can bring
+ * back a removed directory without its marker.
  */
-import type { Target } from './plan.ts';
+import type { LoadPlan, Target } from './plan.ts';
 
 export type OwnDirectory = Pick<Target, 'own'>;
 
 /** So that a listing has a usual size. */
 export const FILES_PER_DIRECTORY = 100;
-/** Names made in one group `b…`: far below the entries that a NameNode allows in a directory (1,048,576). */
+/** HDFS refuses longer paths. */
+export const MAX_PATH_BYTES = 8000;
+/** Names that are made in one group `b…` before the next one has its turn. */
 export const SCRATCH_GROUP_NAMES: number = 1 << 17;
+/**
+ * Groups of all threads and targets together. A NameNode allows 1,048,576 entries in a directory: there is room for 134 million names that stay;
+ * beyond, it refuses more.
+ */
+const SCRATCH_GROUPS = 128;
 export const SCRATCH_GROUP_DIGITS = 5;
 export const SCRATCH_NUMBER_DIGITS = 10;
 
@@ -23,15 +33,28 @@ export function filePath(target: OwnDirectory, file: number): string {
   return `${fileDirectory(target, file)}/f${String(file).padStart(6, '0')}`;
 }
 
-/** Made before the run. Its groups come into being with the first name in them. */
 export function scratchDirectory(target: OwnDirectory, thread: number): string {
   return `${target.own}/scratch/t${thread}`;
+}
+
+/** Groups that each thread has at each target. */
+export function countScratchGroups({ threads, targets }: Pick<LoadPlan, 'threads' | 'targets'>): number {
+  return Math.ceil(SCRATCH_GROUPS / Math.max(1, threads * targets.length));
+}
+
+/** Group of the name with this number, of so many groups that take turns. */
+export function groupOfName(number: number, groups: number): number {
+  return Math.floor(number / SCRATCH_GROUP_NAMES) % groups;
+}
+
+export function scratchGroup(target: OwnDirectory, thread: number, group: number): string {
+  return `${scratchDirectory(target, thread)}/b${String(group).padStart(SCRATCH_GROUP_DIGITS, '0')}`;
 }
 
 /** Every group and number gives a path of the same length. */
 export function scratchPath(target: OwnDirectory, thread: number, group: number, number: number): string {
   const inGroup = String(number).padStart(SCRATCH_NUMBER_DIGITS, '0');
-  return `${scratchDirectory(target, thread)}/b${String(group).padStart(SCRATCH_GROUP_DIGITS, '0')}/n${inGroup}`;
+  return `${scratchGroup(target, thread, group)}/n${inGroup}`;
 }
 
 /** `path` lies below the own directory, whatever a server makes of dots and double slashes. */

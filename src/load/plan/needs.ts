@@ -5,5 +5,20 @@ import type { LoadPlan } from './plan.ts';
 export function needsNamespace(plan: LoadPlan): boolean {
   if (plan.targets.length === 0) return false;
   if (plan.paths.length === 0) return true;
-  return plan.mix.some(({ operation }) => isChanging(operation));
+  return needsScratch(plan);
+}
+
+/** Whether the run makes or changes anything by itself: a replay brings its own directories. */
+export function needsScratch({ mix }: Pick<LoadPlan, 'mix'>): boolean {
+  return mix.some(({ operation }) => isChanging(operation));
+}
+
+/** Files that have to be in each own directory: none when nothing reads them. */
+export function neededFiles({
+  mix,
+  paths,
+  filesPerTarget,
+}: Pick<LoadPlan, 'mix' | 'paths' | 'filesPerTarget'>): number {
+  const readsThem = paths.length === 0 && mix.some(({ operation }) => !isChanging(operation));
+  return readsThem ? filesPerTarget : 0;
 }

@@ -37,7 +37,7 @@ export function hasResult(request: RequestName): boolean {
 
 /**
  * The request messages beside their paths: field 1 of each is the source (`src`, or `path` where `pathField` says so), field 2 of a rename is
- * the destination `dst`. Everything that is made is open to all users of the run: directories on the way are made as the last one.
+ * the destination `dst`. Everything that is made is open to all users of the run. Directories on the way have to be there, see layout.ts.
  */
 export interface RequestForm {
   /** Full name of the message. */
@@ -63,12 +63,12 @@ export function describeRequests(clientName: string, nowMs: number): Readonly<Re
     getListing: form('GetListing', { startAfter: Buffer.alloc(0), needLocation: false }),
     getBlockLocations: form('GetBlockLocations', { offset: 0, length: LOCATED_BYTES }),
     getContentSummary: form('GetContentSummary', {}, { pathField: 'path' }),
-    mkdirs: form('Mkdirs', { masked: { perm: DIRECTORY_MODE }, createParent: true }),
+    mkdirs: form('Mkdirs', { masked: { perm: DIRECTORY_MODE }, createParent: false }),
     create: form('Create', {
       masked: { perm: FILE_MODE },
       clientName,
       createFlag: CREATE_FLAG,
-      createParent: true,
+      createParent: false,
       replication: 3,
       blockSize: BLOCK_BYTES,
     }),

@@ -66,6 +66,8 @@ export interface LoadPlan {
   readonly seed: number;
   /** Number of the first name that each thread makes at each target; default 0. Runs one after the other in the same own directories differ. */
   readonly firstName?: number;
+  /** Loader threads watch the clock without sleeping: calls are written when they are due, and each thread takes a whole core. Default: false. */
+  readonly spin?: boolean;
 }
 
 /** One recorded call of a replay. */
@@ -116,7 +118,7 @@ export type FromLoader =
   | SecondReport
   | FinalReport;
 
-/** Counts of LatencyBuckets (see thread/latency-buckets.ts), copied; the buckets' shape is common to all threads. */
+/** Counts of latencies (see histogram/latency-buckets.ts), copied; the buckets' shape is common to all threads. */
 export type BucketCounts = Uint32Array;
 
 /** Sent each second after `begin`, warm-up included. */
@@ -127,31 +129,42 @@ export interface SecondReport {
   readonly measured: boolean;
   readonly replies: number;
   readonly errors: number;
-  readonly sent: number;
   /** Calls that are due and not sent, now. */
   readonly waiting: number;
   readonly inFlight: number;
-  /** Latencies of the replies of this second. */
+  /** Latencies of the calls that were over in this second: answered, timed out or lost. */
   readonly corrected: BucketCounts;
   readonly service: BucketCounts;
+  /** The longest of them, exactly. */
+  readonly correctedMaxMs: number;
+  readonly serviceMaxMs: number;
 }
 
-/** Latencies and errors of one operation at one target. */
+/** Calls of one operation at one target that are over, measured ones: each has a latency, and is a success or an error. */
 export interface CellReport {
   readonly operation: OperationName;
   /** Index in plan.targets; -1: paths given with --paths, or of a replay. */
   readonly target: number;
   readonly corrected: BucketCounts;
   readonly service: BucketCounts;
+  /** The longest latencies, exactly. */
+  readonly correctedMaxMs: number;
+  readonly serviceMaxMs: number;
+  readonly successes: number;
   /** By Java exception class, `timeout`, or `connection` (lost with the connection). */
   readonly errors: Readonly<Record<string, { readonly count: number; readonly firstMessage: string }>>;
 }
 
 export interface FinalReport {
   readonly kind: 'final';
-  /** Answered within the measured time, errors included; and that time. */
+  /** Answered within the measured time, errors included. */
   readonly replies: number;
-  readonly measuredMs: number;
+  /**
+   * The measured time, in ms after the begin that all threads have in common: that of the plan, or from the first measured call to the last reply.
+   * Equal when nothing was measured.
+   */
+  readonly measuredFromMs: number;
+  readonly measuredToMs: number;
   /** Calls that were due in the measured time. In a closed loop: sent. */
   readonly due: number;
   /**
@@ -160,8 +173,14 @@ export interface FinalReport {
    */
   readonly lateForSlots: number;
   readonly lateForLoader: number;
-  /** Due in the measured time and still not sent at its end. */
+  /** Due in the measured time and still not sent at its end; after giving up also what would have been due. */
   readonly unsent: number;
+  /** Measured calls that were sent and had no reply when an early end gave them up: neither latencies nor errors. */
+  readonly unanswered: number;
+  /** The server was gone for so long that a run without an end of its own ended itself. */
+  readonly gaveUp: boolean;
+  /** How long after they were due calls were written that found a free slot; measured ones, none in a closed loop. */
+  readonly sendDelay: BucketCounts;
   /** Renames and deletes for which nothing was left, replaced by mkdirs. */
   readonly substituted: number;
   readonly cells: readonly CellReport[];
@@ -170,7 +189,6 @@ export interface FinalReport {
 
 /** What a loader thread says about itself, in the measured time. */
 export interface ThreadSelf {
-  readonly cpuSeconds: number;
   /** Share of the time in which its event loop was busy, 0 … 1. */
   readonly utilization: number;
   readonly loopDelayP50Ms: number;

@@ -1,14 +1,15 @@
 /** Directories and paths of the command line: where the load tool may make its own directory, and what it may read. */
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { UsageError } from '../../commands/usage.ts';
+import { MAX_PATH_BYTES } from './layout.ts';
 import type { Target } from './plan.ts';
 
 /** Each target has cells of its own in every thread, see thread/recorder.ts. */
 const MAX_TARGETS = 256;
 const MAX_PATHS = 1_000_000;
 const MAX_PATHS_FILE_BYTES = 256 * 1024 * 1024;
-/** HDFS refuses longer and deeper paths. */
-const MAX_PATH_BYTES = 8000;
+const READ_BYTES = 65_536;
+/** HDFS refuses deeper paths. */
 const MAX_PATH_DEPTH = 1000;
 /** Left for the names of the load tool's own files. */
 const OWN_BYTES = 64;
@@ -75,8 +76,8 @@ export function readPaths(text: string): string[] {
 
 function readPathsFile(file: string): string[] {
   try {
-    const bytes = readFileSync(file);
-    if (bytes.length > MAX_PATHS_FILE_BYTES) {
+    const bytes = readAtMost(file, MAX_PATHS_FILE_BYTES);
+    if (bytes === null) {
       throw new UsageError(`--paths @${file}: longer than ${MAX_PATHS_FILE_BYTES} bytes; give fewer paths`);
     }
     return bytes.toString('utf8').split(/\r?\n/);
@@ -84,6 +85,25 @@ function readPathsFile(file: string): string[] {
     if (error instanceof UsageError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(`--paths @${file}: ${reason}; name a file with one path a line`);
+  }
+}
+
+/** The file, which may be a pipe and have no size; null when it is longer, without reading on. Throws the error of the file system. */
+function readAtMost(file: string, maxBytes: number): Buffer | null {
+  const descriptor = openSync(file, 'r');
+  try {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(READ_BYTES);
+      const read = readSync(descriptor, chunk);
+      if (read === 0) return Buffer.concat(chunks, length);
+      length += read;
+      if (length > maxBytes) return null;
+      chunks.push(chunk.subarray(0, read));
+    }
+  } finally {
+    closeSync(descriptor);
   }
 }
 

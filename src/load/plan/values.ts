@@ -18,14 +18,36 @@ export function parseCount(flag: string, text: string | undefined, { otherwise, 
   throw new UsageError(`${flag} ${text}: give a whole number from ${min} to ${max}`);
 }
 
+/** Most calls per second that can be asked for. */
+export const MAX_RATE = 10_000_000;
+
 /** Calls per second, greater than 0; `20k` is 20000. */
-export function parseRate(flag: string, text: string, max: number): number {
-  const [, digits, kilo] = /^([0-9]{1,12}(?:\.[0-9]{1,9})?)(k?)$/i.exec(text) ?? [];
-  const value = digits === undefined ? Number.NaN : Number(digits) * (kilo === '' ? 1 : 1000);
-  if (value > 0 && value <= max) return value;
+export function parseRate(flag: string, text: string): number {
+  const value = readRate(text);
+  if (value !== null && value > 0 && value <= MAX_RATE) return value;
   throw new UsageError(
-    `${flag} ${text}: give calls per second, more than 0 and at most ${max}, for instance 5000 or 5k`,
+    `${flag} ${text}: give calls per second, more than 0 and at most ${MAX_RATE}, for instance 5000 or 5k`,
   );
+}
+
+/** Calls per second of `5000` or `5k`; null when it is none. */
+export function readRate(text: string): number | null {
+  const [, digits, kilo] = /^([0-9]{1,12}(?:\.[0-9]{1,9})?)(k?)$/i.exec(text) ?? [];
+  return digits === undefined ? null : Number(digits) * (kilo === '' ? 1 : 1000);
+}
+
+/** A share such as `0.01%`, or `0.0001`; 0 … 1. */
+export function parseShare(flag: string, text: string | undefined, { otherwise, min = 0, max }: Bounds): number {
+  if (text === undefined) return otherwise;
+  const share = readPercent(text) ?? (/^[0-9]{1,6}(?:\.[0-9]{1,9})?$/.test(text) ? Number(text) : Number.NaN);
+  if (share >= min && share <= max) return share;
+  throw new UsageError(`${flag} ${text}: give a share from ${min * 100}% to ${max * 100}%`);
+}
+
+/** Share of `0.01%`; null when it is none. */
+export function readPercent(text: string): number | null {
+  const [, digits] = /^([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%$/.exec(text) ?? [];
+  return digits === undefined ? null : Number(digits) / 100;
 }
 
 /** Milliseconds of `500ms`, `60s`, `5m`, `1h`. A number alone is refused, but for 0. */

@@ -13,6 +13,7 @@ import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { UsageError } from '../../commands/usage.ts';
+import { plainText } from '../result/format.ts';
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
@@ -38,8 +39,6 @@ export interface AuditCall {
   readonly user: string;
   /** As the log spells it, without its options. */
   readonly command: string;
-  /** Options of a rename, such as OVERWRITE; '' when there are none. */
-  readonly options: string;
   /** '' for null. */
   readonly source: string;
   readonly destination: string;
@@ -108,7 +107,6 @@ export function parseAuditLine(line: string): AuditCall | null {
     allowed: allowed === 'true',
     user,
     command: at < 0 ? command : command.slice(0, at),
-    options: at < 0 ? '' : command.slice(at + OPTIONS.length).replace(/[[\])]/g, ''),
     source: noneAsEmpty(source),
     destination: noneAsEmpty(destination),
   };
@@ -146,7 +144,7 @@ export async function readAuditLogs(
       const call = line === null ? null : parseAuditLine(line);
       if (call !== null) return onCall(call);
       reading.unreadable++;
-      reading.firstUnreadable ||= `${file}:${number}: ${line === null ? 'a line of more than 256 KiB' : line.slice(0, SHOWN_CHARACTERS)}`;
+      reading.firstUnreadable ||= `${file}:${number}: ${line === null ? 'a line of more than 256 KiB' : plainText(line, SHOWN_CHARACTERS)}`;
       return true;
     };
     try {

@@ -1,23 +1,26 @@
 /** The calls of an audit log as a replay makes them: which, when, by whom, on which paths, and what has to be there before. */
 import { UsageError } from '../../commands/usage.ts';
 import type { NamespaceEntry } from '../namespace/namespace.ts';
-import { isInside } from '../plan/layout.ts';
+import { isInside, MAX_PATH_BYTES } from '../plan/layout.ts';
 import type { OperationName } from '../plan/operations.ts';
 import type { ReplayCall, Target } from '../plan/plan.ts';
+import { plainText } from '../result/format.ts';
 import { LoadError } from '../run/load-error.ts';
 import { type AuditCall, type AuditReading, readAuditLogs } from './audit-log.ts';
 import { ReplayTree } from './tree.ts';
 
-/** Calls of a log that are kept in memory; a longer log has to be replayed in parts. */
-export const MAX_REPLAY_CALLS = 2_000_000;
+/** Calls that are kept in memory, twice with their threads; a longer log has to be replayed in parts. */
+export const MAX_REPLAY_CALLS = 1_000_000;
 /** Files and directories that are made before a replay. */
 export const MAX_START_ENTRIES = 500_000;
 /** Names under which calls that are left out are counted; the rest is one number. */
 const MAX_LEFT_OUT_NAMES = 100;
 const OTHER = 'other commands';
-/** HDFS refuses longer paths. */
-const MAX_PATH_BYTES = 8000;
+/** HDFS allows 1000, with those of the own directory. */
 const MAX_PATH_COMPONENTS = 900;
+/** Of a name that the log gives, in a message. */
+const MAX_NAME_CHARACTERS = 60;
+const TOO_MANY = `more than ${MAX_REPLAY_CALLS} calls to replay; take a part of it with --from and --to, or --limit`;
 /** Directory in an own directory that stands for the root of the log's paths. */
 const REPLAY_ROOT = 'replay';
 
@@ -25,7 +28,9 @@ interface Command {
   readonly operation: OperationName;
   readonly changes: boolean;
   /** Whether the call can be made with what is there at this point of the log. */
-  readonly follow: (tree: ReplayTree, call: AuditCall) => boolean;
+  readonly follow: (tree: ReplayTree, call: RecordedCall) => boolean;
+  /** What it makes, and the directories around it when they are missing. */
+  readonly makes?: 'file' | 'directory';
 }
 
 /** By the name in audit logs, which differs from the method's for some. */
@@ -42,8 +47,18 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     changes: false,
     follow: (tree, { source }) => tree.look(source, 'directory') && tree.use(source, 'any'),
   },
-  create: { operation: 'create', changes: true, follow: (tree, { source }) => tree.createFile(source) },
-  mkdirs: { operation: 'mkdirs', changes: true, follow: (tree, { source }) => tree.makeDirectory(source) },
+  create: {
+    operation: 'create',
+    changes: true,
+    follow: (tree, { source }) => tree.createFile(source),
+    makes: 'file',
+  },
+  mkdirs: {
+    operation: 'mkdirs',
+    changes: true,
+    follow: (tree, { source }) => tree.makeDirectory(source),
+    makes: 'directory',
+  },
   rename: {
     operation: 'rename',
     changes: true,
@@ -75,14 +90,15 @@ export interface Recorded {
   /** Has to be made before; empty for reads alone. */
   readonly entries: readonly NamespaceEntry[];
   readonly spanMs: number;
+  /** Of the calls, those for directories that the log's calls make on their way: each is made by a call of its own. */
+  readonly added: number;
   /** Calls of the log that are not replayed, by reason. */
   readonly leftOut: ReadonlyMap<string, number>;
   readonly reading: AuditReading;
 }
 
-interface Kept extends AuditCall {
-  readonly command: keyof typeof COMMANDS & string;
-}
+/** What is kept of a call of the log. */
+type RecordedCall = Pick<AuditCall, 'timeMs' | 'user' | 'command' | 'source' | 'destination'>;
 
 /**
  * Reads logs for a replay below the own directories of `targets`, or of reads alone. Rejects with UsageError when there is nothing to replay
@@ -94,7 +110,8 @@ export async function readRecorded(
   choice: ReplayChoice,
 ): Promise<Recorded> {
   const leftOut = new LeftOut();
-  const kept: Kept[] = [];
+  const kept: RecordedCall[] = [];
+  const texts = new Texts();
   const reading = await readAuditLogs(files, (call) => {
     if (choice.fromMs !== null && call.timeMs < choice.fromMs) return true;
     if (choice.toMs !== null && call.timeMs >= choice.toMs) return true;
@@ -103,12 +120,15 @@ export async function readRecorded(
       leftOut.count(reason);
       return true;
     }
-    if (kept.length === MAX_REPLAY_CALLS) {
-      throw new UsageError(
-        `${files.join(', ')}: more than ${MAX_REPLAY_CALLS} calls to replay; take a part of it with --from and --to, or --limit`,
-      );
-    }
-    kept.push(call as Kept);
+    if (kept.length === MAX_REPLAY_CALLS) throw new UsageError(`${files.join(', ')}: ${TOO_MANY}`);
+    const { timeMs, user, command, source, destination } = call;
+    kept.push({
+      timeMs,
+      user: texts.keep(user),
+      command: texts.keep(command),
+      source: texts.keep(source),
+      destination: texts.keep(destination),
+    });
     return kept.length < choice.limit;
   });
   if (reading.lines > 0 && reading.unreadable === reading.lines) {
@@ -128,7 +148,7 @@ export async function readRecorded(
 function reasonAgainst(call: AuditCall, readOnly: boolean): string | null {
   if (!call.allowed) return 'refused in the log';
   const command = Object.hasOwn(COMMANDS, call.command) ? COMMANDS[call.command] : undefined;
-  if (command === undefined || (readOnly && command.changes)) return call.command;
+  if (command === undefined || (readOnly && command.changes)) return plainText(call.command, MAX_NAME_CHARACTERS);
   if (!isPlain(call.source) || (command.operation === 'rename' && !isPlain(call.destination))) {
     return `${call.command} of a path that cannot be put elsewhere`;
   }
@@ -147,9 +167,9 @@ function isPlain(path: string): boolean {
   );
 }
 
-type Placed = Pick<Recorded, 'calls' | 'entries' | 'spanMs'>;
+type Placed = Pick<Recorded, 'calls' | 'added' | 'entries' | 'spanMs'>;
 
-function placeReads(kept: readonly Kept[]): Placed {
+function placeReads(kept: readonly RecordedCall[]): Placed {
   const startMs = kept[0]?.timeMs ?? 0;
   const calls = kept.map(({ timeMs, command, user, source }) => ({
     atMs: timeMs - startMs,
@@ -158,28 +178,43 @@ function placeReads(kept: readonly Kept[]): Placed {
     source,
     destination: '',
   }));
-  return { calls, entries: [], spanMs: calls.at(-1)?.atMs ?? 0 };
+  return { calls, added: 0, entries: [], spanMs: calls.at(-1)?.atMs ?? 0 };
 }
 
-function placeBelow(kept: readonly Kept[], targets: readonly Target[], leftOut: LeftOut): Placed {
+function placeBelow(kept: readonly RecordedCall[], targets: readonly Target[], leftOut: LeftOut): Placed {
   const tree = new ReplayTree();
   const places = new Places(targets);
   const calls: ReplayCall[] = [];
   let startMs = 0;
-  for (const call of kept) {
+  let added = 0;
+  const follow = (call: RecordedCall): boolean => {
     const { timeMs, command, user, source, destination } = call;
-    const isRename = command === 'rename';
-    const from = places.of(source);
-    const to = isRename ? places.of(destination) : '';
-    const reason = places.reasonAgainst(command, source, destination);
     tree.call = calls.length;
-    if (reason !== null) leftOut.count(`${command} ${reason}`);
-    else if (COMMANDS[command]?.follow(tree, call) !== true) leftOut.count(`${command} that the log does not explain`);
-    else {
-      if (calls.length === 0) startMs = timeMs;
-      const placed = { atMs: timeMs - startMs, operation: operationOf(command), user, source: from, destination: to };
-      calls.push(tree.after.length === 0 ? placed : { ...placed, after: tree.after });
+    if (COMMANDS[command]?.follow(tree, call) !== true) return false;
+    if (calls.length === MAX_REPLAY_CALLS) throw new UsageError(`the log: ${TOO_MANY}`);
+    if (calls.length === 0) startMs = timeMs;
+    const placed = {
+      atMs: timeMs - startMs,
+      operation: operationOf(command),
+      user,
+      source: places.of(source),
+      destination: command === 'rename' ? places.of(destination) : '',
+    };
+    calls.push(tree.after.length === 0 ? placed : { ...placed, after: tree.after });
+    return true;
+  };
+  for (const call of kept) {
+    const { command, source, destination } = call;
+    const reason = places.reasonAgainst(command, source, destination);
+    if (reason !== null) {
+      leftOut.count(`${command} ${reason}`);
+      continue;
     }
+    const makes = COMMANDS[command]?.makes;
+    for (const path of makes === undefined ? [] : tree.missingAround(source, makes)) {
+      if (follow({ ...call, command: 'mkdirs', source: path })) added++;
+    }
+    if (!follow(call)) leftOut.count(`${command} that the log does not explain`);
   }
   const entries: NamespaceEntry[] = places.roots();
   for (const { path, isDirectory, owner } of tree.startEntries()) {
@@ -192,7 +227,7 @@ function placeBelow(kept: readonly Kept[], targets: readonly Target[], leftOut: 
         'take a part of it with --from and --to, or --limit',
     );
   }
-  return { calls, entries, spanMs: calls.at(-1)?.atMs ?? 0 };
+  return { calls, added, entries, spanMs: calls.at(-1)?.atMs ?? 0 };
 }
 
 function operationOf(command: string): OperationName {
@@ -274,6 +309,20 @@ class Places {
 
   #addRoot(path: string): void {
     this.#roots.set(path, { path, isDirectory: true, owner: null });
+  }
+}
+
+/** Texts that are kept, each once and without the line of the log that it was cut from. */
+class Texts {
+  readonly #known = new Map<string, string>();
+
+  keep(text: string): string {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    // A part of a string keeps the whole of it in memory; what comes out of bytes is a string of its own.
+    const own = Buffer.from(text).toString();
+    this.#known.set(own, own);
+    return own;
   }
 }
 

@@ -1,10 +1,10 @@
 /** `switchyard load replay`: the calls of a NameNode's audit log, at their relative times and by their users. */
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { parseFlags, UsageError } from '../../commands/usage.ts';
 import { LOAD_FLAGS, readPlan } from '../plan/flags.ts';
 import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
+import { takePositionals } from '../plan/positionals.ts';
 import { parseCount } from '../plan/values.ts';
-import { alignRows, formatCount, formatMs } from '../result/format.ts';
+import { alignRows, formatCount, formatMs, plainText } from '../result/format.ts';
 import { measureAndReport, readReporting } from '../result/reporting.ts';
 import { Interrupt } from '../run/interrupt.ts';
 import { withNamespace } from '../run/run.ts';
@@ -30,9 +30,11 @@ const MIN_SPEED = 0.001;
 const DEFAULT_CONNECTIONS = 64;
 /** Reasons for calls that are left out, and lines of them, that are printed. */
 const MAX_PRINTED_REASONS = 20;
+const MAX_REASON_CHARACTERS = 120;
+const MAX_LINE_CHARACTERS = 400;
 
 export async function run(args: string[]): Promise<number> {
-  const { files, rest } = takeFiles(args, REPLAY_FLAGS);
+  const { positionals: files, rest } = takePositionals(args, REPLAY_FLAGS);
   const flags = parseFlags(rest, REPLAY_FLAGS);
   if (files.length === 0) throw new UsageError('name the audit log of a NameNode: load replay AUDIT_LOG --fs …');
   const choice = readChoice(flags);
@@ -45,16 +47,6 @@ export async function run(args: string[]): Promise<number> {
   const { signal } = interrupt;
   const measured = () => measureAndReport(plan, reporting, { signal, replay: calls });
   return await withNamespace(plan, measured, signal, { entries: log.entries, user: userOf(asked) });
-}
-
-/** Arguments that are no flags, and the others. */
-function takeFiles(args: string[], options: ParseArgsOptionsConfig): { files: string[]; rest: string[] } {
-  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
-  const places = new Set(tokens.flatMap(({ kind, index }) => (kind === 'positional' ? [index] : [])));
-  return {
-    files: args.filter((_, index) => places.has(index)),
-    rest: args.filter((_, index) => !places.has(index)),
-  };
 }
 
 function readChoice(flags: ReplayFlags): ReplayChoice {
@@ -140,13 +132,16 @@ function userOf({ users: [user] }: LoadPlan): string {
 
 /** What is replayed and what is not. */
 export function describeReplay(files: readonly string[], log: Recorded, { users, loop }: LoadPlan): string[] {
-  const { calls, entries, leftOut, reading, spanMs } = log;
+  const { added, calls, entries, leftOut, reading, spanMs } = log;
   const speed = loop.kind === 'replay' ? loop.speed : 1;
   const lines = [
-    `replay of ${files.join(', ')}: ${formatCount(calls.length)} calls of ${formatCount(log.users.length)} users ` +
+    `replay of ${plainText(files.join(', '), MAX_LINE_CHARACTERS)}: ${formatCount(calls.length)} calls of ${formatCount(log.users.length)} users ` +
       `over ${formatMs(spanMs)}${speed === 1 ? '' : `, at ${speed} times its speed in ${formatMs(spanMs / speed)}`}`,
   ];
   if (entries.length > 0) lines.push(`  ${formatCount(entries.length)} files and directories are made for it before`);
+  if (added > 0) {
+    lines.push(`  ${formatCount(added)} of them are mkdirs for directories that calls of the log make on their way`);
+  }
   if (users.length < log.users.length) {
     lines.push(
       `  ${formatCount(log.users.length - users.length)} users call by the names of others: a connection has one user, ` +
@@ -158,7 +153,9 @@ export function describeReplay(files: readonly string[], log: Recorded, { users,
     lines.push('  not replayed');
     lines.push(
       ...alignRows(
-        sorted.slice(0, MAX_PRINTED_REASONS).map(([reason, count]) => [reason, formatCount(count)]),
+        sorted
+          .slice(0, MAX_PRINTED_REASONS)
+          .map(([reason, count]) => [plainText(reason, MAX_REASON_CHARACTERS), formatCount(count)]),
         '    ',
       ),
     );
@@ -166,7 +163,7 @@ export function describeReplay(files: readonly string[], log: Recorded, { users,
   }
   if (reading.unreadable > 0) {
     lines.push(
-      `  ${formatCount(reading.unreadable)} lines are not of an audit log, the first is ${reading.firstUnreadable}`,
+      `  ${formatCount(reading.unreadable)} lines are not of an audit log, the first is ${plainText(reading.firstUnreadable, MAX_LINE_CHARACTERS)}`,
     );
   }
   return [...lines, ''];

@@ -125,6 +125,17 @@ export class ReplayTree {
     return true;
   }
 
+  /**
+   * Directories around a new file or directory that are not there any more, or not yet, the outermost first: what makes the last one makes them
+   * too. Empty when it cannot be made at all.
+   */
+  missingAround(path: string, kind: 'file' | 'directory'): string[] {
+    const chain = this.#walk(path);
+    if (!canMake(chain, kind)) return [];
+    const names = path.split('/');
+    return chain.slice(1, -1).flatMap((each, index) => (isMissing(each) ? [names.slice(0, index + 2).join('/')] : []));
+  }
+
   /** Missing parents are made; a directory that is there is no error. */
   makeDirectory(path: string): boolean {
     return this.#makePath(path, 'directory');
@@ -233,19 +244,17 @@ export class ReplayTree {
   }
 
   /**
-   * False when something else is there, or one of the directories around it is a file. One that was looked at before was there: who writes a
-   * file looks for its directory first.
+   * False when something else is there, or one of the directories around it is a file. Those around it were there unless the log says
+   * something else.
    */
   #makePath(path: string, kind: 'file' | 'directory'): boolean {
     const chain = this.#walk(path);
     const node = lastOf(chain);
-    const around = chain.slice(0, -1);
-    if (around.some((each) => each.state === 'present' && each.kind === 'file')) return false;
-    if (node.state === 'present' && node.kind !== 'any' && node.kind !== kind) return false;
+    if (!canMake(chain, kind)) return false;
     const isThere = node.state === 'present' && kind === 'directory';
     this.after = isThere ? lastChange(chain) : allUses(chain);
-    for (const each of around) {
-      if (each.state === 'unknown' && each.hint !== 'none' && isFree(each)) {
+    for (const each of chain.slice(0, -1)) {
+      if (each.state === 'unknown' && !isMissing(each)) {
         each.kind = 'directory';
         this.#makeOld(each);
       } else this.#make(each, 'directory');
@@ -295,13 +304,26 @@ function nameOf(path: string): string {
 
 /** The last call that changed something on the way: it must not overtake those before it either. */
 function lastChange(chain: Chain): number[] {
-  const last = Math.max(...chain.map(({ changedBy }) => changedBy));
+  let last = NONE;
+  for (const { changedBy } of chain) last = Math.max(last, changedBy);
   return last === NONE ? [] : [last];
 }
 
 /** Besides, all calls about what is at the end of the chain, or below. */
 function allUses(chain: Chain): number[] {
   return [...new Set([...lastChange(chain), ...lastOf(chain).uses])];
+}
+
+/** Whether nothing stands in the way of a new file or directory at the end of the chain. */
+function canMake(chain: Chain, kind: 'file' | 'directory'): boolean {
+  const node = lastOf(chain);
+  if (chain.some((each) => each !== node && each.state === 'present' && each.kind === 'file')) return false;
+  return node.state !== 'present' || node.kind === 'any' || node.kind === kind;
+}
+
+/** Not there at this point of the log. */
+function isMissing(node: Node): boolean {
+  return node.state === 'absent' || (node.state === 'unknown' && !isFree(node));
 }
 
 /** Whether it is there as `kind`, or may have been so before the log. */

@@ -1,11 +1,12 @@
 /** The end of the report: what the loader says of itself, the watched process, the plan. */
 import type { LoadPlan } from '../plan/plan.ts';
+import { describeLoop } from '../result/format.ts';
 import type { LoadResult } from '../result/result.ts';
 import { formatBytes, formatMicros, formatNumber, formatShare } from './client/format.js';
 import { renderFacts } from './headline.ts';
 import { type Html, html } from './html.ts';
 import { describeMix } from './plan-differences.ts';
-import { describeLoop, type Run } from './runs.ts';
+import type { Run } from './runs.ts';
 
 /** Names of a list that are shown; the rest is counted. */
 const LISTED_NAMES = 20;
@@ -51,7 +52,7 @@ function ofWatched(key: WatchedNumber): (result: LoadResult) => number | null {
   return ({ watched }) => (watched === null ? null : watched[key]);
 }
 
-function perCall(key: WatchedNumber): (result: LoadResult) => number | null {
+function perCall(key: 'voluntarySwitches' | 'involuntarySwitches'): (result: LoadResult) => number | null {
   return ({ watched, calls }) => (watched === null || calls === 0 ? null : watched[key] / calls);
 }
 
@@ -62,8 +63,9 @@ function formatMillis(millis: number): string {
 export function renderLoader(runs: readonly Run[]): Html {
   const verdicts = runs.map(({ letter, result }) => {
     const mark = letter === '' ? '' : `${letter}: `;
-    const { wasTheLimit, reason } = result.loader;
-    return html`<p class="${wasTheLimit ? 'bad' : 'none'}">${mark}${wasTheLimit ? `The loader was the limit: ${reason}` : 'The loader was not the limit.'}</p>`;
+    const { wasTheLimit, reason, nearLimit } = result.loader;
+    const near = nearLimit === undefined ? '' : ` It was near it: ${nearLimit}.`;
+    return html`<p class="${wasTheLimit ? 'bad' : 'none'}">${mark}${wasTheLimit ? `The loader was the limit: ${reason}` : `The loader was not the limit.${near}`}</p>`;
   });
   return html`${verdicts}${renderFacts('The load tool itself', LOADER_FACTS, runs)}`;
 }
@@ -79,7 +81,7 @@ export function renderWatched(runs: readonly Run[]): Html {
 
 const PLAN_ROWS: readonly (readonly [string, (plan: LoadPlan, result: LoadResult) => string])[] = [
   ['server', ({ host, port }) => `hdfs://${host}:${port}`],
-  ['calls', (_plan, result) => describeLoop(result)],
+  ['calls', ({ loop }) => describeLoop(loop)],
   ['ramp', ({ loop }) => (loop.kind === 'open' ? formatSpan(loop.rampMs) : 'none')],
   ['connections', ({ connections }) => formatNumber(connections)],
   ['in flight per connection', ({ inFlight }) => formatNumber(inFlight)],

@@ -2,6 +2,7 @@
 import type { ChartLine, ChartSpec } from './chart-spec.ts';
 import { formatClock, formatPercentile, formatValue } from './client/format.js';
 import { type Html, html } from './html.ts';
+import { findRange } from './runs.ts';
 
 /** Most rows of a chart's table: a longer chart is told in intervals. */
 const TABLE_ROWS = 30;
@@ -81,7 +82,7 @@ function renderCell(unit: ChartSpec['unit'], value: number | null): Html {
 function foldValues(values: ChartLine['values'], fold: Fold): number | null {
   const present = values.filter((value) => value !== null);
   if (present.length === 0) return null;
-  if (fold === 'highest') return Math.max(...present);
+  if (fold === 'highest') return findRange(present).highest;
   const sum = present.reduce((total, value) => total + value, 0);
   return fold === 'sum' ? sum : sum / present.length;
 }

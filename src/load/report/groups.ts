@@ -3,7 +3,7 @@ import type { Group, Latency, LoadResult, Percentiles } from '../result/result.t
 import { formatMicros, formatNumber } from './client/format.js';
 import { renderChange } from './headline.ts';
 import { type Html, html } from './html.ts';
-import { joinNames, type Run } from './runs.ts';
+import { findRange, joinNames, type Run } from './runs.ts';
 
 /** Width of the drawn range, in its own units. */
 const RANGE_WIDTH = 240;
@@ -11,13 +11,13 @@ const LANE_HEIGHT = 12;
 /** Rows that are open at first; the rest of a longer table is scrolled. */
 const SCROLLED_ROWS = 16;
 
-type Pick = 'operations' | 'targets';
+type GroupList = 'operations' | 'targets';
 
-export function renderGroups(pick: Pick, what: string, runs: readonly Run[]): Html {
-  const names = joinNames(runs.map(({ result }) => result[pick]));
+export function renderGroups(list: GroupList, what: string, runs: readonly Run[]): Html {
+  const names = joinNames(runs.map(({ result }) => result[list]));
   if (names.length === 0) return html`<p class="none">No call was answered.</p>`;
-  const found = runs.map(({ result }) => new Map(result[pick].map((group) => [group.name, group])));
-  const scale = makeScale(runs.flatMap(({ result }) => result[pick]));
+  const found = runs.map(({ result }) => new Map(result[list].map((group) => [group.name, group])));
+  const scale = makeScale(runs.flatMap(({ result }) => result[list]));
   const compared = runs.length > 1;
   const columns = compared ? ['run', ...COLUMNS, 'p50 B vs A', 'p99 B vs A'] : COLUMNS;
   const rows = names.map((name) => {
@@ -79,8 +79,8 @@ interface Scale {
 function makeScale(groups: readonly Group[]): Scale {
   const counted = groups.filter(({ corrected }) => corrected.count > 0).map(({ corrected }) => corrected);
   if (counted.length === 0) return { from: 1, to: 10 };
-  const lowest = Math.max(1, Math.min(...counted.map(({ p50 }) => p50)));
-  const highest = Math.max(10, ...counted.map(({ max }) => max));
+  const lowest = Math.max(1, findRange(counted.map(({ p50 }) => p50)).lowest);
+  const highest = Math.max(10, findRange(counted.map(({ max }) => max)).highest);
   const from = 10 ** Math.floor(Math.log10(lowest));
   return { from, to: Math.max(from * 10, 10 ** Math.ceil(Math.log10(highest) - 1e-9)) };
 }

@@ -1,9 +1,11 @@
 /** The head of the report: which runs, what to beware of, the rates and percentiles. */
+import { describeLoop } from '../result/format.ts';
+import { PERCENTILES } from '../result/percentiles.ts';
 import type { LoadResult } from '../result/result.ts';
 import { formatMicros, formatNumber, formatShare } from './client/format.js';
 import { type Html, html } from './html.ts';
 import { findPlanDifferences } from './plan-differences.ts';
-import { describeLoop, findChange, formatChange, PERCENTILES, type Run } from './runs.ts';
+import { findChange, formatChange, type Run } from './runs.ts';
 
 export function renderRuns(runs: readonly Run[]): Html {
   const lines = runs.map(({ letter, name, result }) => {
@@ -12,7 +14,7 @@ export function renderRuns(runs: readonly Run[]): Html {
     const facts = [
       ...(name === '' ? [] : [name]),
       `hdfs://${plan.host}:${plan.port}`,
-      describeLoop(result),
+      describeLoop(plan.loop),
       `${formatNumber(plan.connections)} connections × ${formatNumber(plan.inFlight)} in flight`,
       `${formatNumber(result.measuredMs / 1000)} s measured`,
       result.startedAt,
@@ -57,6 +59,13 @@ export function findWarnings(result: LoadResult): Warning[] {
     warnings.push({ grave: true, title: 'No call was answered', text: 'There are no latencies to show.' });
   }
   if (loader.wasTheLimit) warnings.push({ grave: true, title: 'The loader was the limit', text: loader.reason });
+  if (loader.nearLimit !== undefined) {
+    warnings.push({ grave: false, title: 'The loader was near its limit', text: loader.nearLimit });
+  }
+  if (result.gaveUp === true) {
+    const text = 'The server was gone, and the run ended itself; calls that it did not make count as never sent.';
+    warnings.push({ grave: true, title: 'Ended before its time', text });
+  }
   if (result.saturated && result.askedPerSecond !== null && result.achievedShare !== null) {
     const text =
       `${formatNumber(result.callsPerSecond)} of ${formatNumber(result.askedPerSecond)} calls/s asked ` +
@@ -75,7 +84,7 @@ export function findWarnings(result: LoadResult): Warning[] {
     warnings.push({ grave: false, title: 'Closed loop', text });
   }
   if (result.errors > 0) {
-    const text = `${formatNumber(result.errors)} calls, ${formatShare(result.errorShare)} of the answered ones.`;
+    const text = `${formatNumber(result.errors)} calls, ${formatShare(result.errorShare)} of those that were answered, lost or timed out.`;
     warnings.push({ grave: false, title: 'Calls failed', text });
   }
   return warnings;
@@ -120,6 +129,7 @@ const RATE_FACTS: readonly Fact[] = [
   { name: 'sent late, no free slot', read: (r) => r.lateForSlots, show: formatNumber, better: 'lower' },
   { name: 'sent late, loader busy', read: (r) => r.lateForLoader, show: formatNumber, better: null },
   { name: 'due and never sent', read: (r) => r.unsent, show: formatNumber, better: 'lower' },
+  { name: 'without a reply at the end', read: (r) => r.unanswered, show: formatNumber, better: 'lower' },
   { name: 'replaced by mkdirs', read: (r) => r.substituted, show: formatNumber, better: null },
   {
     name: 'server CPU per call',

@@ -4,7 +4,7 @@ import type { ChartSpec } from './chart-spec.ts';
 import { formatBytes, formatClock, formatMicros, formatNumber } from './client/format.js';
 import { makeCurveChart } from './curve-chart.ts';
 import type { FigureText } from './figure.ts';
-import { findChange, formatChange, type Run } from './runs.ts';
+import { findChange, findRange, formatChange, type Run } from './runs.ts';
 import {
   makeBacklogChart,
   makeErrorChart,
@@ -73,7 +73,8 @@ function describeLatency({ letter, result }: Run, key: (typeof LATENCY_KEYS)[num
 function describeRate({ letter, result }: Run): string {
   const rates = measuredPoints(result.series).map(({ callsPerSecond }) => callsPerSecond);
   if (rates.length === 0) return `${start(letter, 'no')} second was measured.`;
-  return `${of(letter)}${formatNumber(result.callsPerSecond)} calls/s answered; lowest second ${formatNumber(Math.min(...rates))}, highest ${formatNumber(Math.max(...rates))}.`;
+  const { lowest, highest } = findRange(rates);
+  return `${of(letter)}${formatNumber(result.callsPerSecond)} calls/s answered; lowest second ${formatNumber(lowest)}, highest ${formatNumber(highest)}.`;
 }
 
 function describeBacklog({ letter, result }: Run): string {
@@ -114,6 +115,8 @@ function describeWatched(runs: readonly Run[], what: 'rss' | 'cpu' | 'sockets'):
       return `${of(letter)}${formatBytes(watched.rssStartBytes)} at the start, ${formatBytes(watched.rssEndBytes)} at the end (${growth}), at most ${formatBytes(watched.rssMaxBytes)}.`;
     }
     if (what === 'sockets') {
+      if (watched.socketsStart === null || watched.socketsEnd === null)
+        return `${of(letter)}they could not be counted.`;
       return `${of(letter)}${formatNumber(watched.socketsStart)} at the start, ${formatNumber(watched.socketsEnd)} at the end.`;
     }
     return `${of(letter)}${formatNumber(watched.cpuSeconds / Math.max(0.001, measuredMs / 1000))} on average, ${formatMicros(watched.cpuMicrosPerCall)} of CPU per call.`;

@@ -1,5 +1,6 @@
 /** In what two plans differ so that their results cannot be compared as they stand. */
-import type { LoadPlan, Loop } from '../plan/plan.ts';
+import type { LoadPlan } from '../plan/plan.ts';
+import { describeLoop } from '../result/format.ts';
 import { formatNumber } from './client/format.js';
 
 export interface PlanDifference {
@@ -17,7 +18,7 @@ export function findPlanDifferences(before: LoadPlan, after: LoadPlan): PlanDiff
 }
 
 const MATTERING: readonly (readonly [string, (plan: LoadPlan) => string])[] = [
-  ['loop', ({ loop }) => describeKind(loop)],
+  ['loop', ({ loop }) => (loop.kind === 'replay' ? describeLoop(loop) : loop.kind)],
   ['rate', ({ loop }) => (loop.kind === 'open' ? `${formatNumber(loop.callsPerSecond)} calls/s` : 'none')],
   ['mix', ({ mix }) => describeMix(mix)],
   ['connections', ({ connections }) => formatNumber(connections)],
@@ -31,12 +32,9 @@ const MATTERING: readonly (readonly [string, (plan: LoadPlan) => string])[] = [
     ({ distribution }) => (distribution.kind === 'zipf' ? `zipf:${distribution.exponent}` : 'uniform'),
   ],
   ['timeout', ({ timeoutMs }) => `${formatNumber(timeoutMs)} ms`],
+  ['clock', ({ spin }) => (spin === true ? 'watched without sleeping' : 'looked at each millisecond')],
   ['observer reads', ({ observerReads }) => (observerReads ? 'yes' : 'no')],
 ];
-
-function describeKind(loop: Loop): string {
-  return loop.kind === 'replay' ? `replay at ${formatNumber(loop.speed)} × speed` : loop.kind;
-}
 
 /** Shares of the mix in percent, largest first, so that 70:30 and 7:3 are the same. */
 export function describeMix(mix: LoadPlan['mix']): string {

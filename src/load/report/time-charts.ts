@@ -127,7 +127,14 @@ export function makeProcessCharts(runs: readonly Run[]): ChartSpec[] {
 }
 
 function pickSamples(run: Run, field: 1 | 2): ReadonlyMap<number, number> {
-  return new Map(run.result.watched?.samples.map((sample) => [secondOf(run, sample), sample[field]]) ?? []);
+  const points = new Map<number, number>();
+  let last: number | null = null;
+  for (const sample of run.result.watched?.samples ?? []) {
+    // What was not counted in this second is as it was when it was counted.
+    last = sample[field] ?? last;
+    if (last !== null) points.set(secondOf(run, sample), last);
+  }
+  return points;
 }
 
 /** CPU seconds per second between two samples. */
@@ -173,7 +180,7 @@ function measureSamples(runs: readonly Run[]): TimeScale {
 }
 
 /** Whole second of a sample in the time of the charts. Samples count from the start of the measured time and come a little late. */
-function secondOf({ result }: Run, [second]: readonly [number, ...number[]]): number {
+function secondOf({ result }: Run, [second]: readonly [number, ...unknown[]]): number {
   return Math.round(second) + (result.series.find(({ measured }) => measured)?.second ?? 0);
 }
 

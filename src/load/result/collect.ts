@@ -1,9 +1,10 @@
 /** From the reports of the loader threads to the result. */
 import { readVersion } from '../../commands/version.ts';
 import { encodeHistogram } from '../histogram/hdr-files.ts';
-import { addCounts, drawCurve, summarizeCounts } from '../histogram/latency.ts';
+import { addCounts, countRecords, drawCurve, quantileMicros, summarizeCounts } from '../histogram/latency.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { BucketCounts, CellReport, FinalReport, LoadPlan } from '../plan/plan.ts';
+import { findLimit, findNearLimit } from './loader-limit.ts';
 import {
   type ErrorClass,
   type Group,
@@ -31,24 +32,19 @@ export interface Collected {
 
 /** A shorter replay says nothing about a rate: waiting for the last reply is too large a part of it. */
 const MIN_JUDGED_REPLAY_MS = 1000;
-/** Beyond these the numbers say more about the loader than about the server. */
-const MAX_LATE_SHARE = 0.01;
-const MAX_LOOP_DELAY_P99_MS = 20;
-const MAX_GC_SHARE = 0.1;
-const MAX_UTILIZATION = 0.95;
-/** A thread that is late and less busy than this does not get the processor when it wants it. */
-const BUSY_UTILIZATION = 0.7;
 
 export function collectResult(collected: Collected): LoadResult {
   const { plan, finals, series, startedAt, watch, endedEarly } = collected;
   const cells = finals.flatMap(({ cells: own }) => own);
   const all = mergeCells('all', cells);
-  const measuredMs = Math.max(0, ...finals.map((final) => final.measuredMs));
+  const measuredMs = findMeasuredMs(finals);
   const calls = sum(finals, (final) => final.replies);
   const due = sum(finals, (final) => final.due);
   const servicePart = all.group.service.p50 / 1000;
   const scheduledMs = collected.scheduledMs ?? 0;
-  const pace = findPace(plan, { calls, due, measuredMs, servicePart, endedEarly, scheduledMs });
+  const gaveUp = finals.some((final) => final.gaveUp);
+  const isCut = endedEarly || gaveUp;
+  const pace = findPace(plan, { calls, due, measuredMs, servicePart, isCut, scheduledMs });
   const lateForLoader = sum(finals, (final) => final.lateForLoader);
   return {
     version: RESULT_VERSION,
@@ -57,29 +53,47 @@ export function collectResult(collected: Collected): LoadResult {
     plan,
     measuredMs,
     ...(endedEarly ? { endedEarly } : {}),
+    ...(gaveUp ? { gaveUp } : {}),
     calls,
     ...pace,
     lateForSlots: sum(finals, (final) => final.lateForSlots),
     lateForLoader,
     unsent: sum(finals, (final) => final.unsent),
+    unanswered: sum(finals, (final) => final.unanswered),
     substituted: sum(finals, (final) => final.substituted),
+    successes: sum(cells, (cell) => cell.successes),
     errors: all.group.errors,
-    errorShare: all.group.errors === 0 ? 0 : all.group.errors / Math.max(all.group.calls, all.group.errors),
+    errorShare: all.group.calls === 0 ? 0 : all.group.errors / all.group.calls,
     errorClasses: all.errorClasses,
     latency: { corrected: all.group.corrected, service: all.group.service },
     operations: groupByOperation(cells),
     targets: groupByTarget(plan, cells),
     series,
-    curve: { corrected: drawCurve(all.corrected), service: drawCurve(all.service) },
+    curve: {
+      corrected: drawCurve(all.corrected, all.group.corrected.max),
+      service: drawCurve(all.service, all.group.service.max),
+    },
     histogram: { corrected: encodeHistogram(all.corrected), service: encodeHistogram(all.service) },
     loader: judgeLoader(plan, finals, {
       measuredMs,
       cpuShare: collected.cpuShare,
       lateShare: due === 0 ? 0 : lateForLoader / due,
       saturated: pace.saturated,
+      p99Ms: all.group.corrected.p99 / 1000,
     }),
     watched: watch?.report(calls) ?? null,
   };
+}
+
+/** From the first measured call of any thread to the last reply of any; threads that measured nothing say nothing. */
+function findMeasuredMs(finals: readonly FinalReport[]): number {
+  const measured = finals.filter(({ measuredFromMs, measuredToMs }) => measuredToMs > measuredFromMs);
+  if (measured.length === 0) return 0;
+  const from = measured.reduce(
+    (least, { measuredFromMs }) => Math.min(least, measuredFromMs),
+    Number.POSITIVE_INFINITY,
+  );
+  return measured.reduce((most, { measuredToMs }) => Math.max(most, measuredToMs), 0) - from;
 }
 
 type Pace = Pick<LoadResult, 'callsPerSecond' | 'askedPerSecond' | 'achievedShare' | 'saturated'>;
@@ -92,21 +106,22 @@ function findPace(
     due: number;
     measuredMs: number;
     servicePart: number;
-    endedEarly: boolean;
+    /** It did not make all of its calls. */
+    isCut: boolean;
     scheduledMs: number;
   },
 ): Pace {
-  const { calls, due, measuredMs, servicePart, endedEarly, scheduledMs } = run;
+  const { calls, due, measuredMs, servicePart, isCut, scheduledMs } = run;
   const callsPerSecond = measuredMs === 0 ? 0 : (calls * 1000) / measuredMs;
   if (loop.kind === 'closed' || measuredMs === 0) {
     return { callsPerSecond, askedPerSecond: null, achievedShare: null, saturated: false };
   }
-  if (loop.kind === 'replay' && scheduledMs >= MIN_JUDGED_REPLAY_MS && !endedEarly) {
+  if (loop.kind === 'replay' && scheduledMs >= MIN_JUDGED_REPLAY_MS && !isCut) {
     const share = Math.min(1, scheduledMs / Math.max(1e-3, measuredMs - servicePart));
     const askedPerSecond = (due * 1000) / scheduledMs;
     return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
   }
-  if (loop.kind === 'replay' || durationMs !== null || endedEarly) {
+  if (loop.kind === 'replay' || durationMs !== null || isCut) {
     const askedPerSecond = loop.kind === 'open' ? loop.callsPerSecond : (due * 1000) / measuredMs;
     const share = due === 0 ? 1 : calls / due;
     return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
@@ -131,8 +146,12 @@ interface Merged {
 function mergeCells(name: string, cells: readonly CellReport[]): Merged {
   let corrected: BucketCounts = new Uint32Array(0);
   let service: BucketCounts = new Uint32Array(0);
+  let correctedMaxMs = 0;
+  let serviceMaxMs = 0;
   const classes = new Map<string, { count: number; firstMessage: string }>();
   for (const cell of cells) {
+    correctedMaxMs = Math.max(correctedMaxMs, cell.correctedMaxMs);
+    serviceMaxMs = Math.max(serviceMaxMs, cell.serviceMaxMs);
     corrected = addCounts(corrected, cell.corrected);
     service = addCounts(service, cell.service);
     for (const [name, { count, firstMessage }] of Object.entries(cell.errors)) {
@@ -144,14 +163,14 @@ function mergeCells(name: string, cells: readonly CellReport[]): Merged {
   const errorClasses = [...classes]
     .map(([name, { count, firstMessage }]): ErrorClass => ({ class: name, count, firstMessage }))
     .sort((left, right) => right.count - left.count);
-  const latency = summarizeCounts(corrected);
+  const latency = summarizeCounts(corrected, correctedMaxMs * 1000);
   return {
     group: {
       name,
       calls: latency.count,
       errors: sum(errorClasses, ({ count }) => count),
       corrected: latency,
-      service: summarizeCounts(service),
+      service: summarizeCounts(service, serviceMaxMs * 1000),
     },
     corrected,
     service,
@@ -185,13 +204,14 @@ function hasCalls({ calls, errors }: Group): boolean {
 }
 
 function judgeLoader(
-  { loop }: LoadPlan,
+  { loop, spin }: LoadPlan,
   finals: readonly FinalReport[],
-  run: { measuredMs: number; cpuShare: number; lateShare: number; saturated: boolean },
+  run: { measuredMs: number; cpuShare: number; lateShare: number; saturated: boolean; p99Ms: number },
 ): LoaderHealth {
   const selves = finals.map(({ self }) => self);
   const most = (read: (self: FinalReport['self']) => number) => Math.max(0, ...selves.map(read));
   const health = {
+    sendDelay: summarizeSendDelay(finals),
     utilization: most((self) => self.utilization),
     cpuShare: run.cpuShare,
     loopDelayP50Ms: most((self) => self.loopDelayP50Ms),
@@ -203,41 +223,18 @@ function judgeLoader(
   };
   // Pauses of different threads do not add up.
   const gcShare = run.measuredMs === 0 ? 0 : most((self) => self.gcTotalMs) / run.measuredMs;
-  const reason = findLimit(loop.kind === 'closed', { ...health, ...run, gcShare });
-  return { ...health, wasTheLimit: reason !== '', reason };
+  const strain = { ...health, ...run, gcShare, isClosed: loop.kind === 'closed', isSpinning: spin === true };
+  const reason = findLimit(strain);
+  const nearLimit = findNearLimit(strain);
+  return { ...health, wasTheLimit: reason !== '', reason, ...(nearLimit === '' ? {} : { nearLimit }) };
 }
 
-/** Why the loader was the limit; '' when it was not. The one place that decides it. */
-export function findLimit(
-  isClosed: boolean,
-  of: Pick<LoaderHealth, 'utilization' | 'loopDelayP99Ms'> & {
-    readonly lateShare: number;
-    readonly gcShare: number;
-    readonly saturated: boolean;
-  },
-): string {
-  if (of.lateShare > MAX_LATE_SHARE) {
-    const remedy =
-      of.utilization > BUSY_UTILIZATION
-        ? 'use more --threads on free cores'
-        : 'others take its core: give it one of its own';
-    return `it sent ${percent(of.lateShare)} of the calls late although connections were free; ${remedy}`;
-  }
-  if (of.utilization > MAX_UTILIZATION && (isClosed || of.saturated)) {
-    const loop = isClosed ? 'a closed loop cannot show what the server could do' : 'and the rate was not reached';
-    return `a loader thread was busy ${percent(of.utilization)} of the time: ${loop}; use more --threads on free cores`;
-  }
-  if (of.gcShare > MAX_GC_SHARE) {
-    return `garbage collection took ${percent(of.gcShare)} of a loader thread's time; use more --threads or fewer files`;
-  }
-  if (of.loopDelayP99Ms > MAX_LOOP_DELAY_P99_MS) {
-    return `a loader thread had to wait ${of.loopDelayP99Ms.toFixed(0)} ms for its turn (p99); free processor cores for it`;
-  }
-  return '';
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+function summarizeSendDelay(finals: readonly FinalReport[]): LoaderHealth['sendDelay'] {
+  let counts: BucketCounts = new Uint32Array(0);
+  for (const { sendDelay } of finals) if (sendDelay.length > 0) counts = addCounts(counts, sendDelay);
+  if (countRecords(counts) === 0) return null;
+  const [p50 = 0, p99 = 0] = quantileMicros(counts, [0.5, 0.99]);
+  return { p50, p99 };
 }
 
 function sum<T>(items: readonly T[], read: (item: T) => number): number {

@@ -1,12 +1,13 @@
 /** `load compare A.json B.json [--html FILE]`: two results side by side. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ExitCode, parseFlags, printLine, UsageError } from '../../commands/usage.ts';
+import { takePositionals } from '../plan/positionals.ts';
 import { findWarnings } from '../report/headline.ts';
 import { findPlanDifferences } from '../report/plan-differences.ts';
-import { describeLoop, joinNames, PERCENTILES } from '../report/runs.ts';
-import { formatBytes, formatCount, formatMicros, formatRate, formatShare, plainText } from './format.ts';
+import { findRange, joinNames } from '../report/runs.ts';
+import { describeLoop, formatBytes, formatCount, formatMicros, formatRate, formatShare, plainText } from './format.ts';
+import { PERCENTILES } from './percentiles.ts';
 import { readResult } from './read-result.ts';
 import type { Group, LoadResult } from './result.ts';
 
@@ -35,16 +36,11 @@ export async function run(args: string[]): Promise<number> {
 
 function readArguments(args: readonly string[]) {
   const options = { html: { type: 'string' } } as const;
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
-  const files = tokens.filter((token) => token.kind === 'positional');
-  const places = new Set(files.map(({ index }) => index));
-  const flags = parseFlags(
-    args.filter((_argument, index) => !places.has(index)),
-    options,
-  );
-  const [first, second, third] = files.map(({ value }) => value);
+  const { positionals, rest } = takePositionals(args, options);
+  const flags = parseFlags(rest, options);
+  const [first, second, third] = positionals;
   if (first === undefined || second === undefined) {
-    throw new UsageError(`two results are compared, ${files.length} given: ${USAGE}`);
+    throw new UsageError(`two results are compared, ${positionals.length} given: ${USAGE}`);
   }
   if (third !== undefined) throw new UsageError(`unexpected argument '${third}': two results are compared, ${USAGE}`);
   return { files: [first, second] as const, flags };
@@ -70,7 +66,7 @@ type Pair = readonly [LoadResult, LoadResult];
 export function* renderComparison(results: Pair, names: readonly [string, string]): Generator<string> {
   for (const [index, result] of results.entries()) {
     const { plan, startedAt } = result;
-    const facts = `${describeLoop(result)}, ${formatCount(plan.connections)} connections × ${formatCount(plan.inFlight)} in flight`;
+    const facts = `${describeLoop(plan.loop)}, ${formatCount(plan.connections)} connections × ${formatCount(plan.inFlight)} in flight`;
     const line = `${letterOf(index)}: ${names[index]}, ${startedAt}, hdfs://${plan.host}:${plan.port}, ${facts}`;
     yield plainText(line, MAX_WARNING_CHARACTERS);
   }
@@ -200,8 +196,10 @@ function* renderTable(rows: readonly Row[]): Generator<string> {
         },
   );
   const cells = shown.filter((row) => 'cells' in row);
-  const nameWidth = Math.max(...cells.map(({ name }) => name.length)) + 2;
-  const widths = [0, 1, 2].map((column) => Math.max(8, ...cells.map((row) => row.cells[column]?.length ?? 0)));
+  const nameWidth = findRange(cells.map(({ name }) => name.length)).highest + 2;
+  const widths = [0, 1, 2].map((column) =>
+    Math.max(8, findRange(cells.map((row) => row.cells[column]?.length ?? 0)).highest),
+  );
   const line = (name: string, columns: readonly string[]): string =>
     `${name.padEnd(nameWidth)}${columns.map((cell, column) => cell.padStart((widths[column] ?? 0) + 2)).join('')}`;
   let isFirst = true;

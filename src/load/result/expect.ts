@@ -11,27 +11,16 @@
 import { nearestWord, UsageError } from '../../commands/usage.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { LoadPlan } from '../plan/plan.ts';
-import { readDurationMs } from '../plan/values.ts';
+import { readDurationMs, readPercent, readRate } from '../plan/values.ts';
 import { formatMicros, formatRate, formatShare } from './format.ts';
-import type { Group, LoadResult, Percentiles } from './result.ts';
+import { countMissing, describeMissing, liesAmongMissing } from './missing-calls.ts';
+import { findPercentile, PERCENTILES, type PercentileName } from './percentiles.ts';
+import type { Group, LoadResult } from './result.ts';
 
-const TIMES = {
-  p50: 'p50',
-  p75: 'p75',
-  p90: 'p90',
-  p95: 'p95',
-  p99: 'p99',
-  'p99.9': 'p999',
-  'p99.99': 'p9999',
-  max: 'max',
-  mean: 'mean',
-} as const satisfies Readonly<Record<string, keyof Percentiles>>;
-
-type TimeMetric = keyof typeof TIMES;
-type Metric = TimeMetric | 'errors' | 'rate' | 'achieved';
+type Metric = PercentileName | 'errors' | 'rate' | 'achieved';
 type Operator = '<' | '<=' | '>' | '>=';
 
-const METRICS: readonly Metric[] = [...(Object.keys(TIMES) as TimeMetric[]), 'errors', 'rate', 'achieved'];
+const METRICS: readonly Metric[] = [...PERCENTILES.map(([, name]) => name), 'errors', 'rate', 'achieved'];
 const MAX_EXPECTATIONS = 100;
 
 export interface Expectation {
@@ -99,13 +88,13 @@ function parseLimit(text: string, metric: Metric, value: string): number {
     return ms * 1000;
   }
   if (metric === 'rate') {
-    const [, digits, kilo] = /^([0-9]{1,12}(?:\.[0-9]{1,9})?)(k?)$/i.exec(value) ?? [];
-    if (digits === undefined) throw new UsageError(`--expect ${text}: give calls per second, for instance 5000 or 5k`);
-    return Number(digits) * (kilo === '' ? 1 : 1000);
+    const callsPerSecond = readRate(value);
+    if (callsPerSecond !== null) return callsPerSecond;
+    throw new UsageError(`--expect ${text}: give calls per second, for instance 5000 or 5k`);
   }
-  const [, digits] = /^([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%$/.exec(value) ?? (value === '0' ? ['', '0'] : []);
-  if (digits === undefined) throw new UsageError(`--expect ${text}: give a share in %, for instance 0.01%`);
-  return Number(digits) / 100;
+  const share = value === '0' ? 0 : readPercent(value);
+  if (share === null) throw new UsageError(`--expect ${text}: give a share in %, for instance 0.01%`);
+  return share;
 }
 
 function refuseUnknowable({ text, metric, name, isService }: Expectation, plan: LoadPlan): void {
@@ -131,21 +120,21 @@ export function judgeExpectations(expectations: readonly Expectation[], result: 
   return expectations.map((expectation) => {
     const value = readMetric(expectation, result);
     if (value === null) return { expectation, value, unknown: 'no calls', held: false };
-    if (hidesUnsent(expectation, result)) {
-      const unknown = `at least ${formatMetric(expectation.metric, value)}, ${result.unsent} calls were due and never sent`;
+    if (isHidden(expectation, result)) {
+      const unknown = `at least ${formatMetric(expectation.metric, value)}, ${describeMissing(result)}`;
       return { expectation, value: null, unknown, held: false };
     }
     return { expectation, value, unknown: '', held: compare(value, expectation) };
   });
 }
 
-/** Calls that were never sent would have the longest corrected latencies: a percentile that lies among them is not known. */
-function hidesUnsent({ metric, name, isService, operator }: Expectation, { latency, unsent }: LoadResult): boolean {
-  if (!isTime(metric) || isService || unsent === 0 || operator.startsWith('>')) return false;
+/** What is measured says nothing about an upper limit when the percentile lies among calls without a latency. */
+function isHidden({ metric, name, isService, operator }: Expectation, result: LoadResult): boolean {
+  const missing = countMissing(result);
+  if (!isTime(metric) || isService || missing === 0 || operator.startsWith('>')) return false;
   // Nobody knows which operations and mounts they would have been for.
   if (name !== '' || metric === 'mean' || metric === 'max') return true;
-  const { count } = latency.corrected;
-  return (Number(metric.slice(1)) / 100) * (count + unsent) > count;
+  return liesAmongMissing(Number(metric.slice(1)) / 100, result.latency.corrected.count, missing);
 }
 
 function readMetric({ metric, name, isService }: Expectation, result: LoadResult): number | null {
@@ -156,7 +145,8 @@ function readMetric({ metric, name, isService }: Expectation, result: LoadResult
   if (metric === 'errors') return readErrorShare(group, result);
   const latency = group ?? result.latency;
   const percentiles = isService ? latency.service : latency.corrected;
-  return percentiles.count === 0 ? null : percentiles[TIMES[metric]];
+  const key = findPercentile(metric);
+  return key === undefined || percentiles.count === 0 ? null : percentiles[key];
 }
 
 function readErrorShare(group: Group | null, result: LoadResult): number | null {
@@ -181,8 +171,8 @@ function compare(value: number, { operator, limit }: Expectation): boolean {
   }
 }
 
-function isTime(metric: Metric): metric is TimeMetric {
-  return Object.hasOwn(TIMES, metric);
+function isTime(metric: Metric): metric is PercentileName {
+  return findPercentile(metric) !== undefined;
 }
 
 /** A line for each: what was expected, what was measured, held or missed. */

@@ -1,4 +1,5 @@
 /** Numbers for people: a few digits, a unit, thousands with commas. */
+import type { Loop } from '../plan/plan.ts';
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
@@ -22,6 +23,18 @@ export function formatMicros(micros: number): string {
 /** A length of time as it is given on the command line: 500ms, 90s. */
 export function formatMs(ms: number): string {
   return ms < 1000 ? `${digits(ms)} ms` : `${TENTHS.format(ms / 1000)} s`;
+}
+
+/** How calls came about, in a few words. */
+export function describeLoop(loop: Loop): string {
+  switch (loop.kind) {
+    case 'open':
+      return `open loop, ${formatRate(loop.callsPerSecond)} calls/s asked`;
+    case 'closed':
+      return 'closed loop';
+    case 'replay':
+      return `replay of a log at ${loop.speed} times its speed`;
+  }
 }
 
 /** A share from 0 to 1, in %; small ones keep a digit that counts. */

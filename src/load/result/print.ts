@@ -3,6 +3,7 @@ import { formatAddress } from '../../config/address.ts';
 import type { LoadPlan } from '../plan/plan.ts';
 import {
   alignRows,
+  describeLoop,
   formatBytes,
   formatCount,
   formatMicros,
@@ -11,12 +12,22 @@ import {
   formatShare,
   plainText,
 } from './format.ts';
-import { type Group, type LoadResult, type Percentiles, SATURATED_SHARE, type Watched } from './result.ts';
+import { PERCENTILES } from './percentiles.ts';
+import {
+  type Group,
+  type LoaderHealth,
+  type LoadResult,
+  type Percentiles,
+  SATURATED_SHARE,
+  type Watched,
+} from './result.ts';
 
 /** Classes of errors, and mounts, that are printed; --json has all. */
 const MAX_LINES = 20;
 const MAX_MESSAGE_CHARACTERS = 140;
 const MAX_NAME_CHARACTERS = 60;
+
+const CLOSED_LOOP = 'CLOSED LOOP: latencies leave out the waiting of calls that were not made';
 
 export function renderResult(result: LoadResult): string[] {
   const lines: string[] = [];
@@ -37,27 +48,18 @@ export function renderResult(result: LoadResult): string[] {
 }
 
 /** What was called, and how. */
-function renderPlan({ plan, measuredMs, endedEarly }: LoadResult): string[] {
+function renderPlan({ plan, measuredMs, endedEarly, gaveUp }: LoadResult): string[] {
   const { host, port, connections, inFlight, users, threads } = plan;
   const lines = [
     `hdfs://${formatAddress(host, port)}: ${count(connections, 'connection')} with at most ${count(inFlight, 'call')} in flight each, ` +
       `${count(users.length, 'user')}, ${count(threads, 'loader thread')}${plan.observerReads ? ', with state ids for observer reads' : ''}`,
-    describeLoop(plan),
+    plan.loop.kind === 'closed' ? CLOSED_LOOP : describeLoop(plan.loop),
     `measured for ${formatMs(measuredMs)}${describeStart(plan)}`,
   ];
   if (endedEarly === true) lines.push('ENDED EARLY: what follows was measured until then');
+  if (gaveUp === true)
+    lines.push('GAVE UP: no connection to the server for too long; what follows was measured until then');
   return lines;
-}
-
-export function describeLoop({ loop }: LoadPlan): string {
-  switch (loop.kind) {
-    case 'open':
-      return `open loop, ${formatRate(loop.callsPerSecond)} calls/s asked`;
-    case 'replay':
-      return `replay of a log at ${loop.speed} times its speed`;
-    case 'closed':
-      return 'CLOSED LOOP: latencies leave out the waiting of calls that were not made';
-  }
 }
 
 function describeStart({ loop, warmupMs }: LoadPlan): string {
@@ -77,7 +79,7 @@ function renderPace(result: LoadResult): string[] {
     `achieved ${formatRate(callsPerSecond)} calls/s${achieved}`,
     `${count(calls, 'call')} answered, ${count(errors, 'error')} (${formatShare(errorShare)})`,
   ];
-  if (result.saturated) {
+  if (result.saturated && result.gaveUp !== true) {
     lines.push(
       `SATURATED: less than ${formatShare(SATURATED_SHARE)} of the asked rate got through; corrected latencies grow as long as the load lasts`,
     );
@@ -85,31 +87,34 @@ function renderPace(result: LoadResult): string[] {
   return [...lines, ...describeLate(result)];
 }
 
-function* describeLate({ plan, lateForSlots, lateForLoader, unsent, substituted }: LoadResult): Generator<string> {
+function* describeLate(result: LoadResult): Generator<string> {
+  const { plan, lateForSlots, lateForLoader, unsent, unanswered, substituted, gaveUp } = result;
   if (lateForSlots > 0) {
     const or = plan.loop.kind === 'replay' ? ', or an earlier call that they depend on had no reply' : '';
-    yield `${count(lateForSlots, 'call')} sent late because all connections had their --in-flight calls${or}; the wait is in the corrected latencies`;
+    yield `${count(lateForSlots, 'call')} sent late because all connections had their --in-flight calls or too much to write${or}; the wait is in the corrected latencies`;
   }
   if (lateForLoader > 0) yield `${count(lateForLoader, 'call')} sent late because the loader was late`;
-  if (unsent > 0)
-    yield `${count(unsent, 'call')} due and not sent when the time was over; their latencies would be the longest, and are missing`;
+  if (unsent > 0) {
+    const when = gaveUp === true ? 'not made' : 'due and not sent when the time was over';
+    yield `${count(unsent, 'call')} ${when}; their latencies would be the longest, and are missing`;
+  }
+  if (unanswered > 0)
+    yield `${count(unanswered, 'call')} without a reply when the run was ended; their latencies are missing too`;
   if (substituted > 0) {
     yield `${count(substituted, 'call')} that found nothing of this run to rename, change or delete: mkdirs took the place`;
   }
 }
-
-const COLUMNS = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9', 'p99.99', 'max', 'mean'] as const;
 
 function renderLatency({ plan, latency }: LoadResult): string[] {
   if (latency.corrected.count === 0) return ['no latencies: no call that was due in the measured time was answered'];
   const corrected = ['corrected, since it was due', ...readColumns(latency.corrected)];
   const service = ['service, since it was sent', ...readColumns(latency.service)];
   const rows = plan.loop.kind === 'closed' ? [service] : [corrected, service];
-  return alignRows([['latency', ...COLUMNS], ...rows], '');
+  return alignRows([['latency', ...PERCENTILES.map(([, name]) => name)], ...rows], '');
 }
 
-function readColumns({ p50, p75, p90, p95, p99, p999, p9999, max, mean }: Percentiles): string[] {
-  return [p50, p75, p90, p95, p99, p999, p9999, max, mean].map(formatMicros);
+function readColumns(percentiles: Percentiles): string[] {
+  return PERCENTILES.map(([key]) => formatMicros(percentiles[key]));
 }
 
 function renderGroups(title: string, groups: readonly Group[], kind: string): string[] {
@@ -152,8 +157,8 @@ function renderWatched(watched: Watched | null): string[] {
         'resident memory',
         `${formatBytes(rssStartBytes)} to ${formatBytes(rssEndBytes)}, at most ${formatBytes(rssMaxBytes)}`,
       ],
-      ['sockets', `${watched.socketsStart} to ${watched.socketsEnd}`],
-      ['descriptors', `${watched.descriptorsStart} to ${watched.descriptorsEnd}`],
+      ['sockets', describeCounts(watched.socketsStart, watched.socketsEnd)],
+      ['descriptors', describeCounts(watched.descriptorsStart, watched.descriptorsEnd)],
       [
         'context switches',
         `${formatCount(watched.voluntarySwitches)} voluntary, ${formatCount(watched.involuntarySwitches)} involuntary`,
@@ -162,21 +167,32 @@ function renderWatched(watched: Watched | null): string[] {
   ];
 }
 
+function describeCounts(start: number | null, end: number | null): string {
+  return start === null || end === null ? 'could not be counted' : `${start} to ${end}`;
+}
+
 function nameLines(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`);
 }
 
-function renderLoader({ loader, watched }: LoadResult): string[] {
+function renderLoader({ plan, loader, watched }: LoadResult): string[] {
   const { utilization, cpuShare, loopDelayP50Ms, loopDelayP99Ms, loopDelayMaxMs, gcCount, gcTotalMs, gcMaxMs } = loader;
   const lines = [
-    `the loader itself: busiest thread ${formatShare(utilization)} busy, ${cpuShare.toFixed(2)} cores used, ` +
+    `the loader itself: busiest thread ${formatShare(utilization)} busy${plan.spin === true ? ' (--spin)' : ''}, ${cpuShare.toFixed(2)} cores used, ` +
+      describeSendDelay(loader) +
       `event-loop delay p50 ${loopDelayP50Ms.toFixed(1)} p99 ${loopDelayP99Ms.toFixed(1)} max ${loopDelayMaxMs.toFixed(1)} ms, ` +
       `${formatCount(gcCount)} GC pauses of ${gcTotalMs.toFixed(0)} ms, longest ${gcMaxMs.toFixed(1)} ms`,
   ];
   if (loader.wasTheLimit) lines.push(`THE LOADER WAS THE LIMIT: ${loader.reason}`);
+  if (loader.nearLimit !== undefined) lines.push(`the loader was near its limit: ${loader.nearLimit}`);
   if (watched?.ended === true) lines.push('THE WATCHED PROCESS HAS ENDED: its numbers stop there');
   return lines;
+}
+
+function describeSendDelay({ sendDelay }: LoaderHealth): string {
+  if (sendDelay === null) return '';
+  return `calls written p50 ${formatMicros(sendDelay.p50)} p99 ${formatMicros(sendDelay.p99)} after they were due, `;
 }
 
 function count(number: number, noun: string): string {

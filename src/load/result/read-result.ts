@@ -161,6 +161,7 @@ const PLAN = record({
   observerReads: flag,
   watchedPid: orNull(number),
   firstName: optional(number),
+  spin: optional(flag),
 });
 
 const SECOND = record(numbers('p50', 'p99', 'p999', 'max'));
@@ -169,9 +170,19 @@ const RESULT = record({
   tool: text,
   startedAt: text,
   endedEarly: optional(flag),
+  gaveUp: optional(flag),
   plan: PLAN,
-  ...numbers('measuredMs', 'calls', 'callsPerSecond', 'lateForSlots', 'lateForLoader', 'unsent', 'substituted'),
-  ...numbers('errors', 'errorShare'),
+  ...numbers(
+    'measuredMs',
+    'calls',
+    'callsPerSecond',
+    'lateForSlots',
+    'lateForLoader',
+    'unsent',
+    'unanswered',
+    'substituted',
+  ),
+  ...numbers('successes', 'errors', 'errorShare'),
   askedPerSecond: orNull(number),
   achievedShare: orNull(number),
   saturated: flag,
@@ -191,6 +202,8 @@ const RESULT = record({
   loader: record({
     ...numbers('utilization', 'cpuShare', 'loopDelayP50Ms', 'loopDelayP99Ms', 'loopDelayMaxMs'),
     ...numbers('gcCount', 'gcTotalMs', 'gcMaxMs'),
+    sendDelay: orNull(record(numbers('p50', 'p99'))),
+    nearLimit: optional(text),
     wasTheLimit: flag,
     reason: text,
   }),
@@ -199,9 +212,12 @@ const RESULT = record({
       command: text,
       ended: optional(flag),
       ...numbers('pid', 'cpuSeconds', 'cpuMicrosPerCall', 'rssStartBytes', 'rssEndBytes', 'rssMaxBytes'),
-      ...numbers('descriptorsStart', 'descriptorsEnd', 'socketsStart', 'socketsEnd'),
+      descriptorsStart: orNull(number),
+      descriptorsEnd: orNull(number),
+      socketsStart: orNull(number),
+      socketsEnd: orNull(number),
       ...numbers('voluntarySwitches', 'involuntarySwitches', 'threads'),
-      samples: list(tuple(number, number, number, number)),
+      samples: list(tuple(number, number, orNull(number), number)),
     }),
   ),
 });

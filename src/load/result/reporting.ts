@@ -78,7 +78,7 @@ export async function measure(
 ): Promise<LoadResult> {
   const totalSeconds = plan.durationMs === null ? null : (warmupMs(plan) + plan.durationMs) / 1000;
   const progress = new Progress(process.stderr, totalSeconds);
-  using log = hlog === null ? null : new IntervalLog(hlog);
+  using log = hlog === null ? null : attemptWrite(hlog, () => new IntervalLog(hlog));
   let isLogBegun = false;
   try {
     return await runLoad(plan, {
@@ -86,10 +86,12 @@ export async function measure(
       onSecond: (point, counts) => {
         progress.show(point);
         options.onSecond?.(point, counts);
-        if (log === null || !point.measured) return;
-        if (!isLogBegun) log.begin(Date.now() - (point.second + 1) * 1000);
-        isLogBegun = true;
-        log.add(point.second, counts);
+        if (log === null || hlog === null || !point.measured) return;
+        attemptWrite(hlog, () => {
+          if (!isLogBegun) log.begin(Date.now() - (point.second + 1) * 1000);
+          isLogBegun = true;
+          log.add(point.second, counts);
+        });
       },
     });
   } finally {
@@ -123,10 +125,10 @@ export function writeResult(file: string, text: string): void {
   attemptWrite(file, () => writeFileSync(file, text));
 }
 
-/** The run is over and printed by now: what cannot be written is an error of its own. */
-function attemptWrite(file: string, write: () => void): void {
+/** What cannot be written in spite of the test before the run is an error of its own: throws LoadError. */
+export function attemptWrite<T>(file: string, write: () => T): T {
   try {
-    write();
+    return write();
   } catch (error) {
     throw new LoadError(`${file} could not be written: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
@@ -135,14 +137,17 @@ function attemptWrite(file: string, write: () => void): void {
 }
 
 function judge(result: LoadResult, verdicts: readonly Verdict[]): number {
-  const answered = Math.max(result.latency.corrected.count, result.errors);
-  if (answered === 0) {
-    process.stderr.write('switchyard load: nothing was measured\n');
-    return ExitCode.FAILED;
-  }
-  if (result.errors >= answered) {
-    process.stderr.write('switchyard load: no call succeeded\n');
+  const failure = describeFailure(result);
+  if (failure !== '') {
+    process.stderr.write(`switchyard load: ${failure}\n`);
     return ExitCode.FAILED;
   }
   return verdicts.every(({ held }) => held) ? ExitCode.OK : ExitCode.FAILED;
+}
+
+/** Why a run is a failure whatever was expected of it; '' when it is none. */
+export function describeFailure({ successes, errors, gaveUp }: LoadResult): string {
+  if (gaveUp === true) return 'the server was gone, and the run has ended before its time';
+  if (successes > 0) return '';
+  return errors === 0 ? 'nothing was measured' : 'no call succeeded';
 }

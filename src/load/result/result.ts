@@ -51,6 +51,8 @@ export interface SeriesPoint {
 }
 
 export interface LoaderHealth {
+  /** How long after they were due calls were written that found a free slot: a part of every corrected latency. Null when there were none. */
+  readonly sendDelay: { readonly p50: number; readonly p99: number } | null;
   /** Busiest loader thread. */
   readonly utilization: number;
   /** CPU seconds of the whole load process per second: 1 is a whole core. */
@@ -64,6 +66,8 @@ export interface LoaderHealth {
   /** The numbers say more about this tool than about the server; `reason` tells why, '' when it was not. */
   readonly wasTheLimit: boolean;
   readonly reason: string;
+  /** It was not, and had no time to spare; why. */
+  readonly nearLimit?: string;
 }
 
 /** The process named by --pid, over the measured time. */
@@ -76,17 +80,21 @@ export interface Watched {
   readonly rssStartBytes: number;
   readonly rssEndBytes: number;
   readonly rssMaxBytes: number;
-  readonly descriptorsStart: number;
-  readonly descriptorsEnd: number;
-  readonly socketsStart: number;
-  readonly socketsEnd: number;
+  /** Null: they could not be counted. */
+  readonly descriptorsStart: number | null;
+  readonly descriptorsEnd: number | null;
+  readonly socketsStart: number | null;
+  readonly socketsEnd: number | null;
   readonly voluntarySwitches: number;
   readonly involuntarySwitches: number;
   readonly threads: number;
   /** It has ended before the run did; the last numbers are those of the last sample. */
   readonly ended?: boolean;
-  /** One sample a second: [seconds of the measured time, rssBytes, sockets, cpu seconds since the start]. */
-  readonly samples: readonly (readonly [number, number, number, number])[];
+  /**
+   * One sample a second: [seconds of the measured time, rssBytes, sockets, cpu seconds since the start]. Sockets are null in those in which
+   * they were not counted.
+   */
+  readonly samples: readonly (readonly [number, number, number | null, number])[];
 }
 
 export interface LoadResult {
@@ -97,6 +105,8 @@ export interface LoadResult {
   readonly measuredMs: number;
   /** Ended before its time, by a signal; what is here was measured until then. */
   readonly endedEarly?: boolean;
+  /** The server was gone for so long that the run ended itself; the calls that it did not make are in `unsent`. */
+  readonly gaveUp?: boolean;
   /** Answered within the measured time, errors included. */
   readonly calls: number;
   readonly callsPerSecond: number;
@@ -108,9 +118,13 @@ export interface LoadResult {
   readonly lateForSlots: number;
   readonly lateForLoader: number;
   readonly unsent: number;
+  /** Sent, and without a reply when an early end gave them up: they have no latency, as the unsent ones. */
+  readonly unanswered: number;
   readonly substituted: number;
+  /** Measured calls that were answered with success. Together with `errors` it makes all that have a latency. */
+  readonly successes: number;
   readonly errors: number;
-  /** Share of the answered calls, 0 … 1. */
+  /** Share of the calls that were answered, timed out or were lost, 0 … 1. */
   readonly errorShare: number;
   readonly errorClasses: readonly ErrorClass[];
   readonly latency: Latency;

@@ -1,6 +1,9 @@
-import { type PrepareOptions, prepareNamespace, removeNamespace } from '../namespace/namespace.ts';
+import { MarkerRenewal } from '../namespace/marker-renewal.ts';
+import { type PrepareOptions, prepareNamespace } from '../namespace/namespace.ts';
+import { removeNamespace } from '../namespace/removal.ts';
 import { needsNamespace } from '../plan/needs.ts';
 import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
+import { warmupMs } from '../plan/warmup.ts';
 import { collectResult } from '../result/collect.ts';
 import type { LoadResult, SeriesPoint } from '../result/result.ts';
 import { LoadError } from './load-error.ts';
@@ -9,6 +12,7 @@ import { ProcessMeter } from './process-meter.ts';
 import { type SecondCounts, SecondsMerge } from './seconds.ts';
 import { ProcessWatch } from './watch.ts';
 
+export { warmupMs } from '../plan/warmup.ts';
 export { LoadError } from './load-error.ts';
 
 export interface RunOptions {
@@ -27,16 +31,9 @@ const BEGIN_DELAY_MS = 50;
 const MAX_SERIES_POINTS = 200_000;
 
 /**
- * Makes the own directories, runs, and removes them, whatever happens. Nothing is made when the plan only reads paths that are there.
- * Rejects with LoadError; an error of the removal does not hide one of the run.
- */
-export async function runPrepared(plan: LoadPlan, options: RunOptions = {}): Promise<LoadResult> {
-  return await withNamespace(plan, () => runLoad(plan, options), options.signal);
-}
-
-/**
  * The own directories of the plan are there while `use` runs, and removed when it has ended, well or not. The signal ends the preparation
- * early; what it ends in `use` is the caller's business.
+ * early; what it ends in `use` is the caller's business. Nothing is made when the plan only reads paths that are there. Rejects with LoadError; an
+ * error of the removal does not hide one of `use`.
  */
 export async function withNamespace<T>(
   plan: LoadPlan,
@@ -48,6 +45,7 @@ export async function withNamespace<T>(
   await prepareNamespace(plan, signal === undefined ? more : { ...more, signal });
   let result: T;
   try {
+    using _renewal = new MarkerRenewal(plan, more.user);
     result = await use();
   } catch (error) {
     await removeNamespace(plan, more).catch((later: unknown) => {
@@ -75,16 +73,22 @@ export async function runLoad(plan: LoadPlan, options: RunOptions = {}): Promise
     refuseStopped(signal);
     const startedAt = new Date();
     const series: SeriesPoint[] = [];
+    const broken = Promise.withResolvers<never>();
     const seconds = new SecondsMerge(plan.threads, (point, counts) => {
       if (series.length < MAX_SERIES_POINTS) series.push(point);
-      onSecond?.(point, counts);
+      // Runs in the handler of a message: what it throws would end the process and leave the directories behind.
+      try {
+        onSecond?.(point, counts);
+      } catch (error) {
+        broken.reject(error);
+      }
     });
     threads.onSecond = (thread, report) => seconds.add(thread, report);
     threads.onFinal = (thread) => seconds.end(thread);
     const startAtEpochMs = performance.timeOrigin + performance.now() + BEGIN_DELAY_MS;
     threads.begin(startAtEpochMs);
     measureFrom(BEGIN_DELAY_MS + warmupMs(plan), plan.durationMs, [meter, ...(watch === null ? [] : [watch])]);
-    const finals = await threads.finals;
+    const finals = await Promise.race([threads.finals, broken.promise]);
     meter.end();
     watch?.end();
     return collectResult({
@@ -100,11 +104,6 @@ export async function runLoad(plan: LoadPlan, options: RunOptions = {}): Promise
   } finally {
     signal?.removeEventListener('abort', onAbort);
   }
-}
-
-/** Start of the measured time after the begin, ms. */
-export function warmupMs(plan: LoadPlan): number {
-  return plan.loop.kind === 'open' ? Math.max(plan.warmupMs, plan.loop.rampMs) : plan.warmupMs;
 }
 
 /** Something that measures between begin and end; both may come late or twice. */

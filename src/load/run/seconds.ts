@@ -62,6 +62,8 @@ class PendingSecond implements SecondCounts {
   readonly second: number;
   corrected: BucketCounts = new Uint32Array(0);
   service: BucketCounts = new Uint32Array(0);
+  #correctedMaxMs = 0;
+  #serviceMaxMs = 0;
   #measured = false;
   #replies = 0;
   #errors = 0;
@@ -80,6 +82,8 @@ class PendingSecond implements SecondCounts {
     this.#inFlight += report.inFlight;
     this.corrected = addCounts(this.corrected, report.corrected);
     this.service = addCounts(this.service, report.service);
+    this.#correctedMaxMs = Math.max(this.#correctedMaxMs, report.correctedMaxMs);
+    this.#serviceMaxMs = Math.max(this.#serviceMaxMs, report.serviceMaxMs);
   }
 
   toPoint(): SeriesPoint {
@@ -90,13 +94,13 @@ class PendingSecond implements SecondCounts {
       errors: this.#errors,
       waiting: this.#waiting,
       inFlight: this.#inFlight,
-      corrected: summarize(this.corrected),
-      service: summarize(this.service),
+      corrected: summarize(this.corrected, this.#correctedMaxMs),
+      service: summarize(this.service, this.#serviceMaxMs),
     };
   }
 }
 
-function summarize(counts: BucketCounts): SeriesPoint['corrected'] {
-  const [p50 = 0, p99 = 0, p999 = 0, max = 0] = quantileMicros(counts, [0.5, 0.99, 0.999, 1]);
+function summarize(counts: BucketCounts, maxMs: number): SeriesPoint['corrected'] {
+  const [p50 = 0, p99 = 0, p999 = 0, max = 0] = quantileMicros(counts, [0.5, 0.99, 0.999, 1], maxMs * 1000);
   return { p50, p99, p999, max };
 }

@@ -9,7 +9,13 @@ const UTIME = 11;
 const STIME = 12;
 const NUM_THREADS = 17;
 const START_TIME = 19;
+/** Where the kernel tells of processes. */
+const PROC_DIRECTORY = '/proc';
 const SAMPLE_EVERY_MS = 1000;
+/** Which descriptors are sockets takes a call for each: about 5 µs. */
+const COUNT_SOCKETS_EVERY = 10;
+/** Sockets of a process with more descriptors are not counted. */
+const MAX_LINKS = 100_000;
 /** Samples that a result keeps: more than two days. */
 const MAX_SAMPLES = 200_000;
 
@@ -22,30 +28,36 @@ export interface ProcessUsage {
   readonly startTicks: number;
 }
 
-/** The rest takes the longer, the more descriptors and threads there are. */
+/** The rest takes the longer, the more descriptors and threads there are. Null is what could not be counted. */
 export interface ProcessSample extends ProcessUsage {
-  readonly descriptors: number;
-  readonly sockets: number;
+  readonly descriptors: number | null;
+  readonly sockets: number | null;
   readonly voluntarySwitches: number;
   readonly involuntarySwitches: number;
 }
 
-/** Samples a process each second between begin and end. One that ends meanwhile keeps its last sample. */
+/**
+ * Samples a process each second between begin and end, its sockets less often. One that ends meanwhile keeps its last sample.
+ */
 export class ProcessWatch implements Disposable {
   readonly timers: NodeJS.Timeout[] = [];
   readonly #pid: number;
+  readonly #procDirectory: string;
   readonly #command: string;
-  readonly #samples: [number, number, number, number][] = [];
+  readonly #samples: [number, number, number | null, number][] = [];
   #first: ProcessSample | null = null;
   #last: ProcessSample | null = null;
+  #socketsLast: number | null = null;
+  #sampled = 0;
   #rssMaxBytes = 0;
   #beganAtMs = 0;
   #hasEnded = false;
   #isOver = false;
 
-  constructor(pid: number) {
+  constructor(pid: number, procDirectory = PROC_DIRECTORY) {
     this.#pid = pid;
-    this.#command = readCommand(pid);
+    this.#procDirectory = procDirectory;
+    this.#command = readCommand(`${procDirectory}/${pid}`);
   }
 
   begin(): void {
@@ -57,7 +69,7 @@ export class ProcessWatch implements Disposable {
 
   end(): void {
     if (this.#isOver) return;
-    this.#sample();
+    this.#sample(true);
     this.#isOver = true;
   }
 
@@ -77,7 +89,7 @@ export class ProcessWatch implements Disposable {
       descriptorsStart: first.descriptors,
       descriptorsEnd: last.descriptors,
       socketsStart: first.sockets,
-      socketsEnd: last.sockets,
+      socketsEnd: this.#socketsLast,
       // Those of a thread that ends go with it.
       voluntarySwitches: Math.max(0, last.voluntarySwitches - first.voluntarySwitches),
       involuntarySwitches: Math.max(0, last.involuntarySwitches - first.involuntarySwitches),
@@ -91,15 +103,17 @@ export class ProcessWatch implements Disposable {
     for (const timer of this.timers) clearTimeout(timer);
   }
 
-  #sample(): void {
+  #sample(isLast = false): void {
     if (this.#isOver || this.#hasEnded) return;
-    const sample = readProcess(this.#pid);
+    const countsSockets = isLast || this.#sampled++ % COUNT_SOCKETS_EVERY === 0;
+    const sample = readSample(`${this.#procDirectory}/${this.#pid}`, countsSockets);
     if (sample === null || (this.#first !== null && sample.startTicks !== this.#first.startTicks)) {
       this.#hasEnded = true;
       return;
     }
     this.#first ??= sample;
     this.#last = sample;
+    if (countsSockets) this.#socketsLast = sample.sockets;
     this.#rssMaxBytes = Math.max(this.#rssMaxBytes, sample.rssBytes);
     if (this.#samples.length >= MAX_SAMPLES) return;
     const second = (performance.now() - this.#beganAtMs) / 1000;
@@ -114,10 +128,17 @@ export class ProcessWatch implements Disposable {
 
 /** Null when there is no such process, or no more than what is left of one until its parent has asked for it. */
 export function readProcess(pid: number): ProcessSample | null {
-  const usage = readUsage(pid);
+  return readSample(`${PROC_DIRECTORY}/${pid}`, true);
+}
+
+/** `directory` is that of the process. Its sockets are null where they are not to be counted. */
+function readSample(directory: string, countsSockets: boolean): ProcessSample | null {
+  const usage = readUsageIn(directory);
   if (usage === null) return null;
   try {
-    return { ...usage, ...countDescriptors(pid), ...sumSwitches(pid) };
+    const names = listDescriptors(directory);
+    const sockets = names === null || !countsSockets ? null : countSockets(directory, names);
+    return { ...usage, descriptors: names?.length ?? null, sockets, ...sumSwitches(directory) };
   } catch {
     return null;
   }
@@ -125,10 +146,14 @@ export function readProcess(pid: number): ProcessSample | null {
 
 /** Null as above. */
 export function readUsage(pid: number): ProcessUsage | null {
+  return readUsageIn(`${PROC_DIRECTORY}/${pid}`);
+}
+
+function readUsageIn(directory: string): ProcessUsage | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`${directory}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const rss = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+    const rss = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`${directory}/status`, 'latin1'));
     if (rss === null) return null;
     return {
       cpuSeconds: (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND,
@@ -141,32 +166,37 @@ export function readUsage(pid: number): ProcessUsage | null {
   }
 }
 
-/** Those of another user's process cannot be seen: zeros. */
-function countDescriptors(pid: number): Pick<ProcessSample, 'descriptors' | 'sockets'> {
-  let names: string[];
+/** Null for those of another user's process: they cannot be seen. */
+function listDescriptors(directory: string): string[] | null {
   try {
-    names = readdirSync(`/proc/${pid}/fd`);
+    return readdirSync(`${directory}/fd`);
   } catch {
-    return { descriptors: 0, sockets: 0 };
+    return null;
   }
+}
+
+/** Null when there are too many to look at, or they may be listed and not looked at. */
+function countSockets(directory: string, names: readonly string[]): number | null {
+  if (names.length > MAX_LINKS) return null;
   let sockets = 0;
   for (const name of names) {
     try {
-      if (readlinkSync(`/proc/${pid}/fd/${name}`).startsWith('socket:')) sockets++;
-    } catch {
-      // Closed since the listing.
+      if (readlinkSync(`${directory}/fd/${name}`).startsWith('socket:')) sockets++;
+    } catch (error) {
+      // Else it was closed since the listing.
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') return null;
     }
   }
-  return { descriptors: names.length, sockets };
+  return sockets;
 }
 
 /** /proc/PID/status has the switches of the first thread only. */
-function sumSwitches(pid: number): Pick<ProcessSample, 'voluntarySwitches' | 'involuntarySwitches'> {
+function sumSwitches(directory: string): Pick<ProcessSample, 'voluntarySwitches' | 'involuntarySwitches'> {
   let voluntarySwitches = 0;
   let involuntarySwitches = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
+  for (const task of readdirSync(`${directory}/task`)) {
     try {
-      const status = readFileSync(`/proc/${pid}/task/${task}/status`, 'latin1');
+      const status = readFileSync(`${directory}/task/${task}/status`, 'latin1');
       voluntarySwitches += Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0);
       involuntarySwitches += Number(/^nonvoluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0);
     } catch {
@@ -177,9 +207,9 @@ function sumSwitches(pid: number): Pick<ProcessSample, 'voluntarySwitches' | 'in
 }
 
 /** Command line with blanks between its arguments, '' when it cannot be read. */
-function readCommand(pid: number): string {
+function readCommand(directory: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, 1000);
+    return readFileSync(`${directory}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, 1000);
   } catch {
     return '';
   }

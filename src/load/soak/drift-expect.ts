@@ -54,8 +54,11 @@ function parseDriftExpectation(text: string): DriftExpectation {
  * What cannot be said (too few windows, process gone) is missed.
  */
 export function checkDrift(expectation: DriftExpectation, drift: Drift | null): CheckedDrift {
-  const { text, op, limit } = expectation;
-  if (drift === null) return { text, held: false, value: 'unknown: the process could not be looked at' };
+  const { text, metric, op, limit } = expectation;
+  if (drift === null) {
+    const value = metric === 'p99' ? 'unknown: too many calls were due and not sent' : 'unknown: could not be measured';
+    return { text, held: false, value };
+  }
   if (drift.trend === 'unknown') {
     return { text, held: false, value: `unknown: ${drift.samples} windows are too few; give a longer --duration` };
   }

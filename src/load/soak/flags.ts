@@ -1,15 +1,9 @@
 /** Flags of `load soak`. */
 import { type parseFlags, UsageError } from '../../commands/usage.ts';
-import {
-  type CeilingSettings,
-  parseShare,
-  readCeilingSettings,
-  refuseSearchedFlags,
-  SEARCH_FLAGS,
-} from '../ceiling/flags.ts';
+import { type CeilingSettings, readCeilingSettings, refuseSearchedFlags, SEARCH_FLAGS } from '../ceiling/flags.ts';
 import { LOAD_FLAGS, type PlanFlags, readPlan } from '../plan/flags.ts';
 import type { LoadPlan } from '../plan/plan.ts';
-import { parseRate } from '../plan/values.ts';
+import { parseRate, parseShare } from '../plan/values.ts';
 import { type Reporting, readReporting } from '../result/reporting.ts';
 import { type DriftExpectation, splitExpectations } from './drift-expect.ts';
 import { LEAST_SOAK_MS } from './windows.ts';
@@ -34,13 +28,12 @@ export interface SoakSettings {
 const DEFAULT_AT_SHARE = 0.8;
 const MIN_AT_SHARE = 0.001;
 const MAX_AT_SHARE = 2;
-const MAX_RATE = 10_000_000;
 const DEFAULT_DURATION = '30m';
 
 /** The checked flags; the rate of the plan is that of the soak, or of the first step of the search before it. Throws UsageError. */
 export function readSoak(flags: SoakFlags): { settings: SoakSettings; plan: LoadPlan; reporting: Reporting } {
   refuseSearchedFlags(flags, ['rate', 'closed', 'calls']);
-  const atShare = parseShare('--at', flags.at, DEFAULT_AT_SHARE, MIN_AT_SHARE, MAX_AT_SHARE);
+  const atShare = parseShare('--at', flags.at, { otherwise: DEFAULT_AT_SHARE, min: MIN_AT_SHARE, max: MAX_AT_SHARE });
   const ceiling = readCeiling(flags);
   const { drifts, plain } = splitExpectations(flags.expect ?? '');
   const callsPerSecond = typeof ceiling === 'number' ? ceiling * atShare : ceiling.search.startPerSecond;
@@ -64,7 +57,7 @@ function readCeiling(flags: SoakFlags): number | CeilingSettings {
       throw new UsageError(`--${name} is of the search for a ceiling, and --ceiling gives it: leave one of them out`);
     }
   }
-  return parseRate('--ceiling', flags.ceiling, MAX_RATE);
+  return parseRate('--ceiling', flags.ceiling);
 }
 
 /** An expectation that can only be missed is a mistake in the command line. */

@@ -7,7 +7,7 @@ import type { LoadResult } from '../result/result.ts';
 import type { Drift } from './drift.ts';
 import type { CheckedDrift } from './drift-expect.ts';
 import { describeTrend, signed } from './drift-expect.ts';
-import { DRIFT_METRICS, type DriftMetric, type SoakWindow } from './windows.ts';
+import { DRIFT_METRICS, type DriftMetric, isP99Hidden, type SoakWindow } from './windows.ts';
 
 export interface SoakReport {
   /** Share of the ceiling at which it ran. */
@@ -88,7 +88,7 @@ export function formatWindow(window: SoakWindow, ofMs: number): string {
   const { startSecond, seconds, calls, errors, p99Micros, rssBytes, sockets } = window;
   const parts = [
     perSecond(calls / Math.max(1, seconds)),
-    `p99 ${formatMicros(p99Micros)}`,
+    `p99 ${isP99Hidden(window) ? 'at least ' : ''}${formatMicros(p99Micros)}`,
     `errors ${formatCount(errors)}`,
     ...(rssBytes === null ? [] : [`memory ${formatValue('rss', rssBytes)}`]),
     ...(sockets === null ? [] : [`sockets ${formatValue('sockets', sockets)}`]),
@@ -116,7 +116,7 @@ export function renderDrifts(report: SoakReport): Html {
   });
   const windows = report.windows.map(
     (window) => html`<tr><th scope="row">${formatMinutes(window.startSecond * 1000)}</th>
-<td>${perSecond(window.calls / Math.max(1, window.seconds))}</td><td>${formatMicros(window.p99Micros)}</td><td>${window.errors}</td>
+<td>${perSecond(window.calls / Math.max(1, window.seconds))}</td><td>${isP99Hidden(window) ? '≥ ' : ''}${formatMicros(window.p99Micros)}</td><td>${window.errors}</td>
 <td>${window.rssBytes === null ? '-' : formatValue('rss', window.rssBytes)}</td><td>${window.sockets ?? '-'}</td><td>${window.descriptors ?? '-'}</td></tr>`,
   );
   return html`<section aria-labelledby="drift"><h2 id="drift">Drift</h2>

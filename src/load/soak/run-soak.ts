@@ -1,7 +1,7 @@
 /** The run of a soak: windows while it lasts, a line a minute, the process looked at. */
 import type { LoadResult, SeriesPoint } from '../result/result.ts';
 import type { SecondCounts } from '../run/seconds.ts';
-import { readProcess } from '../run/watch.ts';
+import { readProcess, readUsage } from '../run/watch.ts';
 import { chooseWindows, type ProcessUse, type SoakWindow, SoakWindows } from './windows.ts';
 
 export interface SoakRun {
@@ -21,13 +21,20 @@ export interface SoakOptions {
   readonly measure: (onSecond: (point: SeriesPoint, counts: SecondCounts) => void) => Promise<LoadResult>;
 }
 
-/** Looking at a process with many descriptors is not free. */
-const LOOK_EVERY_SECONDS = 5;
+/** Looking at a process with many descriptors is not free: so often in a window, within the bounds of seconds. */
+const LOOKS_OF_A_WINDOW = 6;
+const MIN_LOOK_SECONDS = 5;
+const MAX_LOOK_SECONDS = 30;
+
+/** Seconds between two looks for windows of so many: each window has one. */
+export function chooseLookSeconds(windowSeconds: number): number {
+  return Math.min(MAX_LOOK_SECONDS, Math.max(MIN_LOOK_SECONDS, Math.floor(windowSeconds / LOOKS_OF_A_WINDOW)));
+}
 
 export async function runSoak({ durationMs, pid, onMinute, measure }: SoakOptions): Promise<SoakRun> {
   const windows = new SoakWindows(chooseWindows(durationMs));
   const minutes = new SoakWindows({ seconds: 60, count: Math.max(1, Math.ceil(durationMs / 60_000)) }, onMinute);
-  const look = new ProcessLook(pid);
+  const look = new ProcessLook(pid, chooseLookSeconds(windows.seconds));
   const result = await measure((point, counts) => {
     const use = point.measured ? look.takeAt(point.second) : null;
     windows.add(point, counts, use);
@@ -40,16 +47,18 @@ export async function runSoak({ durationMs, pid, onMinute, measure }: SoakOption
 /** What a process uses, every few seconds; nothing more of one that has ended, nor of a later one with its number. */
 class ProcessLook {
   readonly #pid: number;
+  readonly #everySeconds: number;
   readonly #startTicks: number | null;
   ended = false;
 
-  constructor(pid: number) {
+  constructor(pid: number, everySeconds: number) {
     this.#pid = pid;
-    this.#startTicks = readProcess(pid)?.startTicks ?? null;
+    this.#everySeconds = everySeconds;
+    this.#startTicks = readUsage(pid)?.startTicks ?? null;
   }
 
   takeAt(second: number): ProcessUse | null {
-    if (this.ended || second % LOOK_EVERY_SECONDS !== 0) return null;
+    if (this.ended || second % this.#everySeconds !== 0) return null;
     const sample = readProcess(this.#pid);
     if (sample !== null && sample.startTicks === this.#startTicks) return sample;
     this.ended = true;

@@ -1,6 +1,6 @@
 /** `switchyard load soak`: a long run at a share of the ceiling, and what drifts in it. */
 import { ExitCode, parseFlags } from '../../commands/usage.ts';
-import { choosePrint, type Print, searchAndPrint, writeFiles } from '../ceiling/ceiling.ts';
+import { choosePrint, type Print, refuseTooLongSearch, searchAndPrint, writeFiles } from '../ceiling/ceiling.ts';
 import { perSecond } from '../ceiling/print.ts';
 import type { Ceiling } from '../ceiling/search.ts';
 import { StepPlans } from '../ceiling/step.ts';
@@ -9,8 +9,7 @@ import type { LoadPlan } from '../plan/plan.ts';
 import { judgeExpectations, renderVerdicts } from '../result/expect.ts';
 import { formatShare } from '../result/format.ts';
 import { renderResult } from '../result/print.ts';
-import { measure, type Reporting } from '../result/reporting.ts';
-import type { LoadResult } from '../result/result.ts';
+import { attemptWrite, describeFailure, measure, type Reporting } from '../result/reporting.ts';
 import { Interrupt } from '../run/interrupt.ts';
 import { withNamespace } from '../run/run.ts';
 import { checkDrift } from './drift-expect.ts';
@@ -25,9 +24,17 @@ import { measureDrifts } from './windows.ts';
 export async function run(args: string[]): Promise<number> {
   const { settings, plan, reporting } = readSoak(parseFlags(args, SOAK_FLAGS));
   const print = choosePrint(reporting.json);
+  const plans = new StepPlans(plan);
+  const { ceiling, atShare } = settings;
+  if (typeof ceiling === 'number') plans.refuseTooLong(ceiling * atShare, plan.durationMs ?? 0);
+  else refuseTooLongSearch(plans, ceiling);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const report = await withNamespace(plan, () => searchAndSoak(plan, settings, reporting, print, signal), signal);
+  const report = await withNamespace(
+    plan,
+    () => searchAndSoak(plan, plans, settings, reporting, print, signal),
+    signal,
+  );
   if (report === null) return ExitCode.FAILED;
   return await reportSoak(report, reporting, print);
 }
@@ -35,6 +42,7 @@ export async function run(args: string[]): Promise<number> {
 /** Null when no ceiling was found: that has been said. */
 async function searchAndSoak(
   plan: LoadPlan,
+  plans: StepPlans,
   { atShare, ceiling, drifts }: SoakSettings,
   reporting: Reporting,
   print: Print,
@@ -42,7 +50,6 @@ async function searchAndSoak(
 ): Promise<SoakReport | null> {
   let found: Ceiling | null = null;
   let ceilingPerSecond = typeof ceiling === 'number' ? ceiling : 0;
-  const plans = new StepPlans(plan);
   if (typeof ceiling !== 'number') {
     const search = await searchAndPrint(plan, plans, ceiling, print, signal);
     found = search.ceiling;
@@ -87,17 +94,12 @@ async function reportSoak(report: SoakReport, reporting: Reporting, print: Print
   for (const line of [...renderResult(result), '', ...formatDrifts(report)]) print(line);
   if (verdicts.length + expectations.length > 0) print('');
   for (const line of [...renderVerdicts(verdicts), ...expectations.map(formatChecked)]) print(line);
-  if (hgrm !== null) writeDistributions(hgrm, result.histogram);
   await writeFiles(json, html, toSoakJson(report), async () => {
     const { renderSoakPage } = await import('../ceiling/page.ts');
     return renderSoakPage(report);
   });
-  const held = [...verdicts, ...expectations].every((one) => one.held);
-  return held && hasSucceeded(result, print) ? ExitCode.OK : ExitCode.FAILED;
-}
-
-function hasSucceeded({ calls, errors }: LoadResult, print: Print): boolean {
-  if (calls > errors) return true;
-  print(calls === 0 ? 'No call was answered.' : 'No call succeeded.');
-  return false;
+  if (hgrm !== null) attemptWrite(hgrm, () => writeDistributions(hgrm, result.histogram));
+  const failure = describeFailure(result);
+  if (failure !== '') process.stderr.write(`switchyard load soak: ${failure}\n`);
+  return failure === '' && [...verdicts, ...expectations].every(({ held }) => held) ? ExitCode.OK : ExitCode.FAILED;
 }

@@ -2,6 +2,7 @@
 
 import { addCounts, quantileMicros } from '../histogram/latency.ts';
 import type { BucketCounts } from '../plan/plan.ts';
+import { liesAmongMissing } from '../result/missing-calls.ts';
 import type { SeriesPoint } from '../result/result.ts';
 import type { SecondCounts } from '../run/seconds.ts';
 import type { ProcessSample } from '../run/watch.ts';
@@ -16,7 +17,9 @@ export interface SoakWindow {
   readonly errors: number;
   /** From the moment a call was due; of all calls of the window. */
   readonly p99Micros: number;
-  /** Medians of the samples of the process; null without. */
+  /** Due and not sent at its end. */
+  readonly waiting: number;
+  /** Medians of the samples of the process; null where there are none that could be counted. */
   readonly rssBytes: number | null;
   readonly sockets: number | null;
   readonly descriptors: number | null;
@@ -94,6 +97,7 @@ class OpenWindow {
   seconds = 0;
   #calls = 0;
   #errors = 0;
+  #waiting = 0;
   #corrected: BucketCounts = new Uint32Array(0);
 
   constructor(index: number, startSecond: number) {
@@ -105,20 +109,24 @@ class OpenWindow {
     this.seconds++;
     this.#calls += point.callsPerSecond;
     this.#errors += point.errors;
+    this.#waiting = point.waiting;
     this.#corrected = addCounts(this.#corrected, counts.corrected);
     if (use !== null) this.#uses.push(use);
   }
 
   toWindow(): SoakWindow {
     const [p99Micros = 0] = quantileMicros(this.#corrected, [0.99]);
-    const middle = (read: (use: ProcessUse) => number): number | null =>
-      this.#uses.length === 0 ? null : median(this.#uses.map(read));
+    const middle = (read: (use: ProcessUse) => number | null): number | null => {
+      const counted = this.#uses.map(read).filter((value) => value !== null);
+      return counted.length === 0 ? null : median(counted);
+    };
     return {
       startSecond: this.#startSecond,
       seconds: this.seconds,
       calls: this.#calls,
       errors: this.#errors,
       p99Micros,
+      waiting: this.#waiting,
       rssBytes: middle((use) => use.rssBytes),
       sockets: middle((use) => use.sockets),
       descriptors: middle((use) => use.descriptors),
@@ -126,7 +134,17 @@ class OpenWindow {
   }
 }
 
-/** Drift of each number over the windows; of those that are known. */
+/**
+ * Most windows whose p99 lies among calls that were still waiting, as a share: the trend withstands a few values that are too low, not more.
+ */
+const MAX_HIDDEN_SHARE = 0.1;
+
+/** The p99 of the window is at least what was measured: it lies among the calls that were due in it and not sent. */
+export function isP99Hidden({ calls, waiting }: SoakWindow): boolean {
+  return liesAmongMissing(0.99, calls, waiting);
+}
+
+/** Drift of each number over the windows; of those that are known. Null: there is nothing to be said. */
 export function measureDrifts(windows: readonly SoakWindow[]): Readonly<Record<DriftMetric, Drift | null>> {
   const drift = (read: (window: SoakWindow) => number | null): Drift | null => {
     const samples = windows.flatMap((window): Sample[] => {
@@ -135,9 +153,10 @@ export function measureDrifts(windows: readonly SoakWindow[]): Readonly<Record<D
     });
     return samples.length === 0 ? null : measureDrift(samples);
   };
+  const isHidden = windows.filter(isP99Hidden).length > windows.length * MAX_HIDDEN_SHARE;
   return {
     // A window without replies has no p99, rather than one of 0.
-    p99: drift((window) => (window.calls === 0 ? null : window.p99Micros)),
+    p99: isHidden ? null : drift((window) => (window.calls === 0 ? null : window.p99Micros)),
     rss: drift((window) => window.rssBytes),
     sockets: drift((window) => window.sockets),
     descriptors: drift((window) => window.descriptors),

@@ -1,4 +1,4 @@
-import { fileDirectory, filePath, isInside, SCRATCH_GROUP_NAMES } from '../plan/layout.ts';
+import { countScratchGroups, fileDirectory, filePath, groupOfName, isInside } from '../plan/layout.ts';
 import { isChanging, OPERATION_NAMES, OPERATIONS, type OperationName } from '../plan/operations.ts';
 import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
@@ -10,6 +10,8 @@ import { AliasTable, Random, zipfWeights } from './random.ts';
 const MKDIRS = OPERATION_NAMES.indexOf('mkdirs');
 const RENAME = OPERATION_NAMES.indexOf('rename');
 const GIVEN_PATHS = -1;
+/** Tells the choices from the pools apart from those of operations and paths; more than there are threads. */
+const POOL_STREAM = 1 << 16;
 
 /** Chooses calls. What was chosen last is in the fields; see CallFrames.write for what source, group, number and destination mean. */
 export interface CallSource {
@@ -47,6 +49,8 @@ export class MixCalls implements CallSource {
   destination = 0;
   substituted = false;
   readonly #random: Random;
+  /** What the pools have depends on the replies: their choices have a generator of their own, so that operations and paths do not depend on them. */
+  readonly #poolRandom: Random;
   readonly #operations: readonly number[];
   readonly #operationTable: AliasTable;
   readonly #targets: number;
@@ -60,12 +64,15 @@ export class MixCalls implements CallSource {
   readonly #pools = new Map<number, NamePool>();
   readonly #users: number;
   readonly #poolLimit: number;
+  /** Of each target. */
+  readonly #groups: number;
   /** Number of the next name at each target. */
   readonly #made: Int32Array;
 
   constructor(plan: LoadPlan, thread: number, paths: PathTable) {
     checkMix(plan);
     this.#random = new Random(plan.seed, thread);
+    this.#poolRandom = new Random(plan.seed, POOL_STREAM + thread);
     this.#operations = plan.mix.map(({ operation }) => OPERATION_NAMES.indexOf(operation));
     this.#operationTable = new AliasTable(plan.mix.map(({ weight }) => weight));
     this.#targets = plan.targets.length;
@@ -79,6 +86,7 @@ export class MixCalls implements CallSource {
         : null;
     this.#users = plan.users.length;
     this.#poolLimit = limitPools(this.#targets * this.#users);
+    this.#groups = countScratchGroups(plan);
     this.#made = new Int32Array(this.#targets).fill(plan.firstName ?? 0);
   }
 
@@ -102,7 +110,7 @@ export class MixCalls implements CallSource {
       return;
     }
     const pool = this.#pools.get(this.target * this.#users + user);
-    if (pool === undefined || !pool.take(random)) {
+    if (pool === undefined || !pool.take(this.#poolRandom)) {
       this.operation = MKDIRS;
       this.substituted = true;
       this.#makeName();
@@ -143,7 +151,7 @@ export class MixCalls implements CallSource {
 
   #makeName(): void {
     this.number = this.#nextNumber();
-    this.group = Math.floor(this.number / SCRATCH_GROUP_NAMES);
+    this.group = groupOfName(this.number, this.#groups);
   }
 
   #nextNumber(): number {

@@ -1,11 +1,14 @@
 import type { LoadConnection } from './connection.ts';
-import type { Pacer, Sender } from './pacer.ts';
+import { type Pacer, type Sender, takesCalls } from './pacer.ts';
+
+const NO_COUNTS = new Uint32Array(0);
 
 /** The closed loop: every slot of an open connection always has a call, until the time is over or the calls are made. */
 export class ClosedPacer implements Pacer {
   readonly lateForSlots = 0;
   readonly lateForLoader = 0;
-  readonly unsent = 0;
+  readonly sendDelay: Uint32Array = NO_COUNTS;
+  unsent = 0;
   due = 0;
   isOver = false;
   readonly #sender: Sender;
@@ -31,12 +34,20 @@ export class ClosedPacer implements Pacer {
     this.#fill(connection, connection.nowMs);
   }
 
+  onWritable(connection: LoadConnection): void {
+    this.#fill(connection, performance.now());
+  }
+
   onCallOver(): void {}
 
   issue(): void {}
 
-  end(): void {
+  end(_nowMs: number, givesUp: boolean): void {
+    if (this.isOver) return;
     this.isOver = true;
+    if (!givesUp || this.#calls === Number.POSITIVE_INFINITY) return;
+    this.unsent = this.#calls - this.due;
+    this.due = this.#calls;
   }
 
   countWaiting(): number {
@@ -44,8 +55,7 @@ export class ClosedPacer implements Pacer {
   }
 
   #fill(connection: LoadConnection, nowMs: number): void {
-    const { slots } = connection;
-    while (!this.isOver && nowMs < this.#endMs && slots.count < slots.limit) {
+    while (!this.isOver && nowMs < this.#endMs && takesCalls(connection)) {
       const isMeasured = nowMs >= this.#measureStartMs;
       this.#sender.send(connection, 0, nowMs, isMeasured);
       if (isMeasured && ++this.due >= this.#calls) this.isOver = true;

@@ -11,6 +11,11 @@ const READ_BYTES = 256 * 1024;
 /** One write takes as many calls as fit. */
 const WRITE_BYTES = 256 * 1024;
 const FIRST_PENDING = 8;
+/**
+ * Bytes of calls that wait for the server to read them: those of the socket, and those of pending calls at their longest. A connection with more
+ * gets no calls until the server has taken all of them. Only what closes created files goes beyond it, which the slots bound.
+ */
+export const MAX_UNWRITTEN_BYTES: number = 1024 * 1024;
 
 /** All connections of a thread read into the same memory, and write from the same: each is one synchronous step. */
 const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
@@ -20,6 +25,8 @@ export interface ConnectionOwner {
   onOpen(connection: LoadConnection): void;
   /** One reply, buffer[start, end), at connection.nowMs; the buffer is used again afterwards. */
   onReply(connection: LoadConnection, buffer: Buffer, start: number, end: number): void;
+  /** It was full, and all that waited in it is written. */
+  onDrained(connection: LoadConnection): void;
   /** It could not be opened, or is gone; calls are still in its slots. */
   onBroken(connection: LoadConnection, reason: string): void;
 }
@@ -34,6 +41,8 @@ export class LoadConnection implements ReplySink {
   /** When the bytes came that are being read; performance.now. */
   nowMs = 0;
   isOpen = false;
+  /** It has MAX_UNWRITTEN_BYTES to write: no more calls now. */
+  isFull = false;
   /** It was open when it broke. */
   wasOpen = false;
   /** Position in the list of those with a free slot; -1: not in it. */
@@ -50,6 +59,8 @@ export class LoadConnection implements ReplySink {
   /** Ids of the calls that wait for the flush: [0, pendingCount). */
   #pending = new Int32Array(FIRST_PENDING);
   pendingCount = 0;
+  /** Left in the socket by the last write; less by now. */
+  #unwrittenBytes = 0;
 
   constructor(owner: ConnectionOwner, index: number, user: number, userName: string, inFlight: number) {
     this.index = index;
@@ -65,6 +76,8 @@ export class LoadConnection implements ReplySink {
     this.#cutter.clear();
     this.fatalClass = '';
     this.fatalMessage = '';
+    this.isFull = false;
+    this.#unwrittenBytes = 0;
     const socket: net.Socket = net.connect({
       host,
       port,
@@ -76,6 +89,7 @@ export class LoadConnection implements ReplySink {
       () => this.#breakOff(socket, `no connection within ${CONNECT_LIMIT_MS / 1000} s`),
       CONNECT_LIMIT_MS,
     );
+    socket.on('drain', () => this.#onDrain(socket));
     socket.on('connect', () => {
       clearTimeout(limit);
       socket.write(this.#handshake);
@@ -109,8 +123,8 @@ export class LoadConnection implements ReplySink {
     this.#owner.onReply(this, buffer, start, end);
   }
 
-  /** The call in this slot goes out with the next flush. */
-  addPending(slot: number): void {
+  /** The call in this slot goes out with the next flush; its frame takes at most `frameBound` bytes. */
+  addPending(slot: number, frameBound: number): void {
     if (this.pendingCount === this.#pending.length) {
       const grown = new Int32Array(this.pendingCount * 2);
       grown.set(this.#pending);
@@ -118,6 +132,7 @@ export class LoadConnection implements ReplySink {
     }
     this.slots.sentAt[slot] = 0;
     this.#pending[this.pendingCount++] = this.slots.callIds[slot]!;
+    if (this.#unwrittenBytes + this.pendingCount * frameBound >= MAX_UNWRITTEN_BYTES) this.isFull = true;
   }
 
   /** Writes the pending calls. `dueWhenSent`: a closed loop, where calls are due when they are written. */
@@ -148,6 +163,8 @@ export class LoadConnection implements ReplySink {
       );
     }
     if (at > 0) this.#write(at);
+    // Beyond the bound it stays full until the socket says that it has written all.
+    if (this.#unwrittenBytes < MAX_UNWRITTEN_BYTES) this.isFull = false;
   }
 
   breakOff(reason: string): void {
@@ -160,11 +177,20 @@ export class LoadConnection implements ReplySink {
     if (socket.writableLength > 0) {
       // The kernel is full: these bytes are going to wait, so they need memory of their own.
       socket.write(Buffer.from(writeBuffer.subarray(0, bytes)));
-      return;
+    } else {
+      socket.write(writeBuffer.subarray(0, bytes));
+      // After a short write the rest is still read from the buffer: leave it to the socket.
+      if (socket.writableLength > 0) writeBuffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
     }
-    socket.write(writeBuffer.subarray(0, bytes));
-    // After a short write the rest is still read from the buffer: leave it to the socket.
-    if (socket.writableLength > 0) writeBuffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
+    this.#unwrittenBytes = socket.writableLength;
+  }
+
+  #onDrain(socket: net.Socket): void {
+    if (socket !== this.#socket) return;
+    this.#unwrittenBytes = 0;
+    if (!this.isFull) return;
+    this.isFull = false;
+    this.#owner.onDrained(this);
   }
 
   #read(socket: net.Socket, bytes: number): boolean {

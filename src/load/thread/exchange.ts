@@ -30,6 +30,8 @@ export class Exchange implements Sender {
   /** Set when the run begins. */
   pacer: Pacer | null = null;
   time: MeasuredTime = { startMs: Number.POSITIVE_INFINITY, endMs: Number.POSITIVE_INFINITY, isTimed: false };
+  /** The run ends because the server is gone. */
+  givesUp = false;
   /** Calls in slots, those that close created files included. */
   inFlight = 0;
   substituted = 0;
@@ -46,6 +48,8 @@ export class Exchange implements Sender {
   readonly #reply = new Reply();
   /** Connections with calls that wait for the flush. */
   readonly #dirty: LoadConnection[] = [];
+  /** Connections that the flush has emptied: calls may go to them again. */
+  readonly #resumed: LoadConnection[] = [];
   #isAwake = false;
 
   constructor(
@@ -95,9 +99,12 @@ export class Exchange implements Sender {
     const wasAwake = this.#isAwake;
     this.#isAwake = true;
     if (nowMs < this.time.endMs) this.pacer?.issue(nowMs);
-    else if (this.pacer?.isOver === false) this.pacer.end(nowMs);
+    else if (this.pacer?.isOver === false) this.pacer.end(nowMs, this.givesUp);
     this.#flush(nowMs);
     this.#isAwake = wasAwake;
+    for (let connection = this.#resumed.pop(); connection !== undefined; connection = this.#resumed.pop()) {
+      this.resume(connection);
+    }
   }
 
   /** One reply, buffer[start, end), at connection.nowMs. */
@@ -114,6 +121,10 @@ export class Exchange implements Sender {
     if (federated !== null && kind === ReplyKind.SUCCESS) {
       federated.merge(buffer, reply.scan.federatedStart, reply.scan.federatedEnd);
     }
+    if (connection.nowMs - slots.sentAt[slot]! >= this.#timeoutMs) {
+      this.#expire(connection, slot);
+      return;
+    }
     const request = slots.requests[slot]!;
     if (request !== COMPLETE) this.#recordReply(connection, slot);
     if (kind !== ReplyKind.SUCCESS) this.#settleFailure(connection, slot, kind, buffer);
@@ -123,6 +134,7 @@ export class Exchange implements Sender {
       this.#sendComplete(connection, slot);
       return;
     } else {
+      if (slots.measured[slot] === 1) this.#recorder.recordSuccess(slots.cells[slot]!);
       this.#calls.settleSuccess(
         request === COMPLETE ? CREATE : request,
         connection.user,
@@ -135,11 +147,17 @@ export class Exchange implements Sender {
     this.#freeSlot(connection, slot);
   }
 
-  /** The connection is gone, and its calls with it. */
+  /** The connection is gone, and its calls with it: they took until connection.nowMs. */
   loseCalls(connection: LoadConnection, errorClass: string, message: string): void {
-    const { slots } = connection;
+    const { slots, nowMs } = connection;
     for (let slot = 0; slot < slots.size; slot++) {
       if (!slots.isTaken(slot)) continue;
+      if (slots.requests[slot] !== COMPLETE) {
+        const dueAt = slots.dueAt[slot]!;
+        // One that was not written yet has no other beginning than when it was due.
+        const sentAt = slots.sentAt[slot]! || dueAt;
+        this.#recorder.recordLatency(slots.cells[slot]!, slots.measured[slot] === 1, nowMs - dueAt, nowMs - sentAt);
+      }
       this.#recordError(connection, slot, errorClass, message);
       slots.free(slot);
       this.inFlight--;
@@ -151,20 +169,33 @@ export class Exchange implements Sender {
   expireCalls(connection: LoadConnection, nowMs: number): void {
     const { slots } = connection;
     if (slots.count === 0) return;
-    const limitMs = this.#timeoutMs;
     connection.nowMs = nowMs;
     const { size } = slots;
     // A closed loop takes slots anew while this runs; when that makes the table grow, the rest waits for the next time.
     for (let slot = 0; slot < size && slots.size === size; slot++) {
       const sentAt = slots.sentAt[slot]!;
-      if (!slots.isTaken(slot) || sentAt === 0 || nowMs - sentAt < limitMs) continue;
-      if (slots.requests[slot] !== COMPLETE) {
-        const isMeasured = slots.measured[slot] === 1;
-        this.#recorder.recordLatency(slots.cells[slot]!, isMeasured, sentAt - slots.dueAt[slot]! + limitMs, limitMs);
-      }
-      this.#recordError(connection, slot, TIMEOUT_CLASS, `no reply within ${limitMs} ms`);
-      this.#freeSlot(connection, slot);
+      if (slots.isTaken(slot) && sentAt !== 0 && nowMs - sentAt >= this.#timeoutMs) this.#expire(connection, slot);
     }
+  }
+
+  /**
+   * Measured calls of this connection that are sent and have no reply, when nobody waits for them any more. A file that was created and not closed
+   * yet has had its reply: a success.
+   */
+  countUnanswered({ slots }: LoadConnection): number {
+    let unanswered = 0;
+    for (let slot = 0; slot < slots.size; slot++) {
+      if (!slots.isTaken(slot) || slots.measured[slot] !== 1) continue;
+      if (slots.requests[slot] === COMPLETE) this.#recorder.recordSuccess(slots.cells[slot]!);
+      else unanswered++;
+    }
+    return unanswered;
+  }
+
+  /** What a connection that was full has written makes room for others. */
+  resume(connection: LoadConnection): void {
+    this.pacer?.onWritable(connection);
+    this.wake();
   }
 
   readonly #onAwake = (): void => {
@@ -177,7 +208,12 @@ export class Exchange implements Sender {
     if (dirty.length === 0) return;
     const federated = this.#federated;
     if (federated?.changed === true) this.#frames.setFederatedState(federated.encode());
-    for (let i = 0; i < dirty.length; i++) dirty[i]!.flush(this.#frames, nowMs, this.#isClosedLoop);
+    for (let i = 0; i < dirty.length; i++) {
+      const connection = dirty[i]!;
+      const wasFull = connection.isFull;
+      connection.flush(this.#frames, nowMs, this.#isClosedLoop);
+      if (wasFull && !connection.isFull) this.#resumed.push(connection);
+    }
     dirty.length = 0;
     if (nowMs >= this.time.startMs && this.firstSentMs === Number.POSITIVE_INFINITY) this.firstSentMs = nowMs;
   }
@@ -187,7 +223,19 @@ export class Exchange implements Sender {
       this.#dirty.push(connection);
       this.wake();
     }
-    connection.addPending(slot);
+    connection.addPending(slot, this.#frames.frameBound);
+  }
+
+  #expire(connection: LoadConnection, slot: number): void {
+    const { slots } = connection;
+    const limitMs = this.#timeoutMs;
+    if (slots.requests[slot] !== COMPLETE) {
+      const isMeasured = slots.measured[slot] === 1;
+      const correctedMs = slots.sentAt[slot]! - slots.dueAt[slot]! + limitMs;
+      this.#recorder.recordLatency(slots.cells[slot]!, isMeasured, correctedMs, limitMs);
+    }
+    this.#recordError(connection, slot, TIMEOUT_CLASS, `no reply within ${limitMs} ms`);
+    this.#freeSlot(connection, slot);
   }
 
   #recordReply(connection: LoadConnection, slot: number): void {

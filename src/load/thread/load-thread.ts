@@ -1,5 +1,5 @@
 import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../plan/plan.ts';
-import { LoadError } from '../run/load-error.ts';
+import { warmupMs } from '../plan/warmup.ts';
 import { CallFrames } from './call-frames.ts';
 import { MixCalls, ReplayCalls } from './calls.ts';
 import { ClosedPacer } from './closed-pacer.ts';
@@ -27,6 +27,7 @@ const MIN_UNREACHABLE_MS = 10_000;
 /** With more connections than this the kernel's table of closed ones would fill up, run after run. */
 const MAX_CLOSED_IN_ORDER = 1_000;
 const SECOND_MS = 1_000;
+const NO_COUNTS = new Uint32Array(0);
 const TOO_MANY_FILES = ' (the limit of open files: raise it with ulimit -n, or use fewer connections)';
 
 /** The load of one thread, from its connections to its final report. All times are performance.now. */
@@ -51,11 +52,13 @@ export class LoadThread implements ConnectionOwner {
   #isFinished = false;
   /** No reply is awaited beyond this time. */
   #giveUpMs = Number.POSITIVE_INFINITY;
+  #gaveUp = false;
   #openCount = 0;
   #lastOpenMs = 0;
   #second = 0;
   #nextSweepMs = 0;
   #tick: NodeJS.Timeout | undefined;
+  readonly #replayPacer: ReplayPacer | null;
 
   /** Throws LoadError for a plan that cannot be carried out. */
   constructor(start: ThreadStart, post: (message: FromLoader) => void) {
@@ -76,6 +79,17 @@ export class LoadThread implements ConnectionOwner {
       const user = index % plan.users.length;
       return new LoadConnection(this, index, user, plan.users[user]!, plan.inFlight);
     });
+    this.#replayPacer =
+      plan.loop.kind === 'replay'
+        ? new ReplayPacer(
+            this.#exchange,
+            this.#schedule,
+            warmupMs(plan),
+            this.#connections,
+            findUsers(plan.users, replay),
+            replay,
+          )
+        : null;
   }
 
   /** Resolves when the final report, or a failure, is posted. */
@@ -126,6 +140,10 @@ export class LoadThread implements ConnectionOwner {
     this.#exchange.takeReply(connection, buffer, start, end);
   }
 
+  onDrained(connection: LoadConnection): void {
+    this.#exchange.resume(connection);
+  }
+
   onBroken(connection: LoadConnection, reason: string): void {
     const { wasOpen, fatalClass, fatalMessage } = connection;
     const { host, port } = this.#start.plan;
@@ -147,27 +165,32 @@ export class LoadThread implements ConnectionOwner {
   #run(): void {
     if (this.#isFinished) return;
     const { plan } = this.#start;
-    const { loop, warmupMs, durationMs } = plan;
-    this.#measureStartMs = this.#startMs + Math.max(warmupMs, loop.kind === 'open' ? loop.rampMs : 0);
+    const { loop, durationMs } = plan;
+    this.#measureStartMs = this.#startMs + warmupMs(plan);
     if (durationMs !== null) this.#endMs = this.#measureStartMs + durationMs;
-    try {
-      this.#pacer = this.#createPacer();
-    } catch (error) {
-      if (!(error instanceof LoadError)) throw error;
-      this.#fail(error.message);
-      return;
-    }
+    this.#pacer = this.#createPacer();
     this.#exchange.pacer = this.#pacer;
     this.#exchange.time = { startMs: this.#measureStartMs, endMs: this.#endMs, isTimed: durationMs !== null };
     this.#lastOpenMs = performance.now();
     this.#nextSweepMs = this.#lastOpenMs + SWEEP_EACH_MS;
-    this.#tick = setInterval(() => this.#onTick(), loop.kind === 'closed' ? CLOSED_TICK_MS : TICK_MS);
     for (const connection of this.#connections) if (connection.isOpen) this.#pacer.onOpen(connection);
+    if (plan.spin === true) {
+      this.#spin();
+      return;
+    }
+    this.#tick = setInterval(() => this.#onTick(), loop.kind === 'closed' ? CLOSED_TICK_MS : TICK_MS);
     this.#onTick();
   }
 
+  /** Looks at the clock as often as the event loop goes round, which it then does without sleeping. */
+  readonly #spin = (): void => {
+    if (this.#isFinished) return;
+    this.#onTick();
+    setImmediate(this.#spin);
+  };
+
   #createPacer(): Pacer {
-    const { plan, calls, replay } = this.#start;
+    const { plan, calls } = this.#start;
     const exchange = this.#exchange;
     const [startMs, measureStartMs, endMs] = [this.#startMs, this.#measureStartMs, this.#endMs];
     switch (plan.loop.kind) {
@@ -176,8 +199,9 @@ export class LoadThread implements ConnectionOwner {
       case 'open':
         return new OpenPacer(exchange, this.#schedule, startMs, measureStartMs, endMs, calls);
       case 'replay': {
-        const users = findUsers(plan.users, replay);
-        return new ReplayPacer(exchange, this.#schedule, startMs, measureStartMs, this.#connections, users, replay);
+        const pacer = this.#replayPacer as ReplayPacer;
+        pacer.startMs = startMs;
+        return pacer;
       }
     }
   }
@@ -205,7 +229,15 @@ export class LoadThread implements ConnectionOwner {
     if (this.#openCount > 0) this.#lastOpenMs = nowMs;
     const unreachableMs = nowMs - this.#lastOpenMs;
     const { durationMs, timeoutMs } = this.#start.plan;
-    if (durationMs === null && unreachableMs > Math.max(MIN_UNREACHABLE_MS, timeoutMs)) this.stop();
+    if (durationMs === null && unreachableMs > Math.max(MIN_UNREACHABLE_MS, timeoutMs)) this.#giveUp();
+  }
+
+  #giveUp(): void {
+    // One that is being stopped waits for nothing but replies.
+    if (this.#giveUpMs !== Number.POSITIVE_INFINITY) return;
+    this.#gaveUp = true;
+    this.#exchange.givesUp = true;
+    this.stop();
   }
 
   #reportSecond(nowMs: number): void {
@@ -225,25 +257,38 @@ export class LoadThread implements ConnectionOwner {
   #reportFinal(nowMs: number): FinalReport {
     const pacer = this.#pacer;
     const exchange = this.#exchange;
+    let unanswered = 0;
+    for (const connection of this.#connections) unanswered += exchange.countUnanswered(connection);
     return {
       kind: 'final',
       replies: exchange.replies,
-      measuredMs: this.#findMeasuredMs(nowMs),
+      ...this.#findMeasuredTime(nowMs),
       due: pacer?.due ?? 0,
       lateForSlots: pacer?.lateForSlots ?? 0,
       lateForLoader: pacer?.lateForLoader ?? 0,
       unsent: pacer?.unsent ?? 0,
+      unanswered,
+      gaveUp: this.#gaveUp,
+      sendDelay: pacer?.sendDelay ?? NO_COUNTS,
       substituted: exchange.substituted,
       cells: this.#recorder.reportCells(),
       self: this.#self.finish(),
     };
   }
 
-  #findMeasuredMs(nowMs: number): number {
-    if (this.#pacer === null) return 0;
-    if (this.#start.plan.durationMs !== null) return Math.max(0, Math.min(this.#endMs, nowMs) - this.#measureStartMs);
+  #findMeasuredTime(nowMs: number): Pick<FinalReport, 'measuredFromMs' | 'measuredToMs'> {
     const { firstSentMs, lastReplyMs, replies } = this.#exchange;
-    return Math.max(0, (replies > 0 ? lastReplyMs : nowMs) - firstSentMs);
+    const { plan } = this.#start;
+    const startMs = this.#startMs;
+    let fromMs = firstSentMs - startMs;
+    let toMs = (replies > 0 ? lastReplyMs : nowMs) - startMs;
+    if (plan.durationMs !== null) {
+      fromMs = warmupMs(plan);
+      toMs = Math.min(fromMs + plan.durationMs, Math.min(this.#endMs, nowMs) - startMs);
+    }
+    // Not begun, or no call was due in it.
+    if (this.#pacer === null || !(toMs > fromMs)) return { measuredFromMs: 0, measuredToMs: 0 };
+    return { measuredFromMs: fromMs, measuredToMs: toMs };
   }
 
   #fail(message: string): void {

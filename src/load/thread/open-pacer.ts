@@ -1,5 +1,6 @@
+import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
 import type { LoadConnection } from './connection.ts';
-import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
+import { LATE_MS, type Pacer, type Sender, takesCalls } from './pacer.ts';
 import { ReadyList } from './ready-list.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -14,6 +15,7 @@ export class OpenPacer implements Pacer {
   lateForLoader = 0;
   unsent = 0;
   isOver = false;
+  readonly sendDelay: Uint32Array = createCounts();
   readonly #sender: Sender;
   readonly #schedule: Schedule;
   readonly #startMs: number;
@@ -54,8 +56,12 @@ export class OpenPacer implements Pacer {
   }
 
   onSlotFree(connection: LoadConnection): void {
-    if (connection.readyAt < 0) this.#ready.add(connection);
+    if (connection.readyAt < 0 && takesCalls(connection)) this.#ready.add(connection);
     if (this.#isBlocked) this.#sender.wake();
+  }
+
+  onWritable(connection: LoadConnection): void {
+    if (takesCalls(connection)) this.#ready.add(connection);
   }
 
   onCallOver(): void {}
@@ -75,20 +81,19 @@ export class OpenPacer implements Pacer {
         return;
       }
       const isMeasured = this.#next >= this.#firstMeasured;
-      if (isMeasured && elapsedMs - dueMs > LATE_MS) {
-        if (this.#next < this.#blockedEnd) this.lateForSlots++;
-        else this.lateForLoader++;
-      }
+      if (isMeasured) this.#countDelay(elapsedMs - dueMs);
       this.#sender.send(connection, this.#next++, this.#startMs + dueMs, isMeasured);
-      if (connection.slots.count >= connection.slots.limit) this.#ready.remove(connection);
+      if (!takesCalls(connection)) this.#ready.remove(connection);
     }
     this.isOver = true;
   }
 
-  end(nowMs: number): void {
+  end(nowMs: number, givesUp: boolean): void {
     if (this.isOver) return;
-    const dueBy = this.#schedule.countBefore(nowMs - this.#startMs);
-    this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
+    if (!givesUp) {
+      const dueBy = this.#schedule.countBefore(nowMs - this.#startMs);
+      this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
+    }
     this.issue(nowMs);
     this.isOver = true;
     this.unsent = Math.max(0, this.#lastCall - Math.max(this.#next, this.#firstMeasured));
@@ -97,5 +102,16 @@ export class OpenPacer implements Pacer {
   countWaiting(nowMs: number): number {
     if (this.isOver) return 0;
     return Math.max(0, Math.min(this.#lastCall, this.#schedule.countBefore(nowMs - this.#startMs)) - this.#next);
+  }
+
+  /** Of the next call, which is about to be sent. */
+  #countDelay(delayMs: number): void {
+    if (this.#next < this.#blockedEnd) {
+      if (delayMs > LATE_MS) this.lateForSlots++;
+      return;
+    }
+    const bucket = bucketOfMs(delayMs);
+    this.sendDelay[bucket] = this.sendDelay[bucket]! + 1;
+    if (delayMs > LATE_MS) this.lateForLoader++;
   }
 }

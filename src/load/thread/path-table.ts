@@ -1,7 +1,6 @@
+import { MAX_PATH_BYTES } from '../plan/layout.ts';
 import { LoadError } from '../run/load-error.ts';
 
-/** HDFS refuses longer paths. */
-export const MAX_PATH_BYTES = 8000;
 /** Paths of one thread together. */
 export const MAX_TABLE_BYTES = 1 << 30;
 const FIRST_BYTES = 64 * 1024;

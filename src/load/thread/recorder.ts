@@ -21,6 +21,9 @@ interface ErrorCount {
 class Cell {
   readonly corrected: Uint32Array = createCounts();
   readonly service: Uint32Array = createCounts();
+  correctedMaxMs = 0;
+  serviceMaxMs = 0;
+  successes = 0;
   readonly errors = new Map<string, ErrorCount>();
 }
 
@@ -34,6 +37,8 @@ export class Recorder {
   readonly #cells: (Cell | null)[];
   readonly #corrected: Uint32Array = createCounts();
   readonly #service: Uint32Array = createCounts();
+  #correctedMaxMs = 0;
+  #serviceMaxMs = 0;
 
   constructor(targets: number) {
     this.#targets = targets;
@@ -59,10 +64,19 @@ export class Recorder {
     const corrected = correctedMs === serviceMs ? service : bucketOfMs(correctedMs);
     countOne(this.#corrected, corrected);
     countOne(this.#service, service);
+    if (correctedMs > this.#correctedMaxMs) this.#correctedMaxMs = correctedMs;
+    if (serviceMs > this.#serviceMaxMs) this.#serviceMaxMs = serviceMs;
     if (!isMeasured) return;
     const into = this.#cells[cell] ?? this.#open(cell);
     countOne(into.corrected, corrected);
     countOne(into.service, service);
+    if (correctedMs > into.correctedMaxMs) into.correctedMaxMs = correctedMs;
+    if (serviceMs > into.serviceMaxMs) into.serviceMaxMs = serviceMs;
+  }
+
+  /** A measured call was answered as it should be. */
+  recordSuccess(cell: number): void {
+    (this.#cells[cell] ?? this.#open(cell)).successes++;
   }
 
   recordError(cell: number, isMeasured: boolean, errorClass: string, message: string): void {
@@ -84,17 +98,20 @@ export class Recorder {
       measured,
       replies: this.replies,
       errors: this.errors,
-      sent: this.sent,
       waiting,
       inFlight,
       corrected: this.#corrected.slice(),
       service: this.#service.slice(),
+      correctedMaxMs: this.#correctedMaxMs,
+      serviceMaxMs: this.#serviceMaxMs,
     };
     this.replies = 0;
     this.errors = 0;
     this.sent = 0;
     this.#corrected.fill(0);
     this.#service.fill(0);
+    this.#correctedMaxMs = 0;
+    this.#serviceMaxMs = 0;
     return report;
   }
 
@@ -108,6 +125,9 @@ export class Recorder {
         target: (index % (this.#targets + 1)) - 1,
         corrected: cell.corrected,
         service: cell.service,
+        correctedMaxMs: cell.correctedMaxMs,
+        serviceMaxMs: cell.serviceMaxMs,
+        successes: cell.successes,
         errors: Object.fromEntries(cell.errors),
       });
     }

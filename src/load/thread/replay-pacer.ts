@@ -1,7 +1,8 @@
+import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
 import type { ReplayCall } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
 import type { LoadConnection } from './connection.ts';
-import { LATE_MS, type Pacer, type Sender } from './pacer.ts';
+import { LATE_MS, type Pacer, type Sender, takesCalls } from './pacer.ts';
 import { ReadyList } from './ready-list.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -27,9 +28,11 @@ export class ReplayPacer implements Pacer {
   lateForLoader = 0;
   unsent = 0;
   isOver = false;
+  readonly sendDelay: Uint32Array = createCounts();
+  /** Start of the run; performance.now. */
+  startMs = 0;
   readonly #sender: Sender;
   readonly #schedule: Schedule;
-  readonly #startMs: number;
   readonly #firstMeasured: number;
   /** By index in plan.users; users without a connection here have none. */
   readonly #lines: (UserLine | undefined)[] = [];
@@ -48,20 +51,21 @@ export class ReplayPacer implements Pacer {
   #next = 0;
   #waiting = 0;
 
-  /** `userOf`: index in plan.users for each call. Throws LoadError for a user without a connection. */
+  /**
+   * Made before the run, for a long log takes a while; `startMs` is set when the run begins. `warmupMs` after it calls are measured. `userOf`: index in
+   * plan.users for each call. Throws LoadError for a user without a connection.
+   */
   constructor(
     sender: Sender,
     schedule: Schedule,
-    startMs: number,
-    measureStartMs: number,
+    warmupMs: number,
     connections: readonly LoadConnection[],
     userOf: Int32Array,
     calls: readonly Pick<ReplayCall, 'after'>[],
   ) {
     this.#sender = sender;
     this.#schedule = schedule;
-    this.#startMs = startMs;
-    this.#firstMeasured = schedule.countBefore(measureStartMs - startMs);
+    this.#firstMeasured = schedule.countBefore(warmupMs);
     this.#lastCall = schedule.count;
     this.#userOf = userOf;
     this.#behind = new Int32Array(schedule.count);
@@ -94,9 +98,14 @@ export class ReplayPacer implements Pacer {
   }
 
   onSlotFree(connection: LoadConnection): void {
+    if (!takesCalls(connection)) return;
     const line = this.#lines[connection.user]!;
     line.ready.add(connection);
     this.#wakeLine(line);
+  }
+
+  onWritable(connection: LoadConnection): void {
+    this.onSlotFree(connection);
   }
 
   onCallOver(call: number): void {
@@ -114,7 +123,7 @@ export class ReplayPacer implements Pacer {
 
   issue(nowMs: number): void {
     if (this.isOver) return;
-    const elapsedMs = nowMs - this.#startMs;
+    const elapsedMs = nowMs - this.startMs;
     for (let line = this.#woken.pop(); line !== undefined; line = this.#woken.pop()) {
       line.isWoken = false;
       this.#issueWaiting(line, elapsedMs);
@@ -135,20 +144,22 @@ export class ReplayPacer implements Pacer {
         this.#queue(line, this.#next);
         this.#waiting++;
       } else {
-        if (this.#next >= this.#firstMeasured && elapsedMs - dueMs > LATE_MS) this.lateForLoader++;
+        if (this.#next >= this.#firstMeasured) this.#countDelay(elapsedMs - dueMs);
         this.#send(line, connection, this.#next);
       }
     }
     if (this.#waiting === 0) this.isOver = true;
   }
 
-  end(nowMs: number): void {
+  end(nowMs: number, givesUp: boolean): void {
     if (this.isOver) return;
-    const dueBy = this.#schedule.countBefore(nowMs - this.#startMs);
-    this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
+    if (!givesUp) {
+      const dueBy = this.#schedule.countBefore(nowMs - this.startMs);
+      this.#lastCall = Math.max(this.#next, Math.min(this.#lastCall, dueBy));
+    }
     this.issue(nowMs);
     this.isOver = true;
-    this.unsent = this.#heldMeasured;
+    this.unsent = this.#heldMeasured + Math.max(0, this.#lastCall - Math.max(this.#next, this.#firstMeasured));
     for (const line of this.#lines) {
       for (let call = line?.first ?? NONE; call !== NONE; call = this.#behind[call]!) {
         if (call >= this.#firstMeasured) this.unsent++;
@@ -158,8 +169,15 @@ export class ReplayPacer implements Pacer {
 
   countWaiting(nowMs: number): number {
     if (this.isOver) return 0;
-    const dueBy = Math.min(this.#lastCall, this.#schedule.countBefore(nowMs - this.#startMs));
+    const dueBy = Math.min(this.#lastCall, this.#schedule.countBefore(nowMs - this.startMs));
     return this.#waiting + Math.max(0, dueBy - this.#next);
+  }
+
+  /** Of a call that is about to be sent and has waited for nothing. */
+  #countDelay(delayMs: number): void {
+    const bucket = bucketOfMs(delayMs);
+    this.sendDelay[bucket] = this.sendDelay[bucket]! + 1;
+    if (delayMs > LATE_MS) this.lateForLoader++;
   }
 
   #wakeLine(line: UserLine): void {
@@ -211,7 +229,7 @@ export class ReplayPacer implements Pacer {
   }
 
   #send(line: UserLine, connection: LoadConnection, call: number): void {
-    this.#sender.send(connection, call, this.#startMs + this.#schedule.dueMs(call), call >= this.#firstMeasured);
-    if (connection.slots.count >= connection.slots.limit) line.ready.remove(connection);
+    this.#sender.send(connection, call, this.startMs + this.#schedule.dueMs(call), call >= this.#firstMeasured);
+    if (!takesCalls(connection)) line.ready.remove(connection);
   }
 }

@@ -5,9 +5,8 @@ import type { ThreadSelf } from '../plan/plan.ts';
 const DELAY_PERIOD_MS = 10;
 const NS_PER_MS = 1e6;
 
-/** CPU, event loop and garbage collections of the thread that makes it, between `start` and `stop`. */
+/** Event loop and garbage collections of the thread that makes it, between `start` and `stop`. */
 export class SelfMeter {
-  #startCpuMicros = 0;
   #startLoop: EventLoopUtilization = performance.eventLoopUtilization();
   #startMs = Number.POSITIVE_INFINITY;
   #stopMs = Number.POSITIVE_INFINITY;
@@ -27,7 +26,6 @@ export class SelfMeter {
 
   start(): void {
     this.#startMs = performance.now();
-    this.#startCpuMicros = readCpuMicros();
     this.#startLoop = performance.eventLoopUtilization();
     this.#delay.reset();
     this.#delay.enable();
@@ -40,7 +38,6 @@ export class SelfMeter {
     this.#delay.disable();
     const hasStarted = this.#startMs !== Number.POSITIVE_INFINITY;
     this.#self = {
-      cpuSeconds: hasStarted ? (readCpuMicros() - this.#startCpuMicros) / 1e6 : 0,
       utilization: hasStarted ? performance.eventLoopUtilization(this.#startLoop).utilization : 0,
       loopDelayP50Ms: this.#delayMs(this.#delay.percentile(50)),
       loopDelayP99Ms: this.#delayMs(this.#delay.percentile(99)),
@@ -76,9 +73,4 @@ export class SelfMeter {
     if (this.#delay.count === 0) return 0;
     return Math.max(0, intervalNs / NS_PER_MS - DELAY_PERIOD_MS);
   }
-}
-
-function readCpuMicros(): number {
-  const { user, system } = process.threadCpuUsage();
-  return user + system;
 }

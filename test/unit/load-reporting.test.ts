@@ -1,0 +1,72 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { run as runCommand } from '../../src/commands/load.ts';
+import { UsageError } from '../../src/commands/usage.ts';
+import { HdfsClient } from '../../src/control/hdfs-client.ts';
+import { readPaths } from '../../src/load/plan/targets.ts';
+import { describeFailure, measure } from '../../src/load/result/reporting.ts';
+import { LoadError, withNamespace } from '../../src/load/run/run.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { makeLoadResult } from '../support/load-result.ts';
+import { samplePlan } from './load-samples.ts';
+
+const USER = 'hdfs';
+
+describe('an interval log', () => {
+  it('that cannot be written any more ends the run in order: with an error, and without directories left behind', async () => {
+    await using simulator = await startSimulator({ nameservices: ['a'], namenodes: 1, superuser: USER });
+    const { host, port } = simulator.nameservices[0]!.namenodes[0]!;
+    using client = await HdfsClient.connect({ host, port, user: USER });
+    await client.mkdirs('/given');
+    const own = '/given/switchyard-load-00000001';
+    const plan = samplePlan({
+      ...{ host, port, users: [USER], warmupMs: 0, durationMs: 3_600_000, filesPerTarget: 2 },
+      targets: [{ name: 'given', directory: '/given', own }],
+    });
+    // A file that can be opened and never be written to.
+    const running = withNamespace(plan, () => measure(plan, { hlog: '/dev/full' }));
+    await expect(running).rejects.toThrow(LoadError);
+    await expect(running).rejects.toThrow(/^\/dev\/full could not be written: ENOSPC/);
+    expect(await client.list('/given')).toEqual([]);
+  });
+
+  it('that is written has a line for each second and kind of latency', async () => {
+    await using simulator = await startSimulator({ nameservices: ['a'], namenodes: 1, superuser: USER });
+    const { host, port } = simulator.nameservices[0]!.namenodes[0]!;
+    const directory = mkdtempSync(join(tmpdir(), 'switchyard-hlog-'));
+    try {
+      const hlog = join(directory, 'a.hlog');
+      const plan = samplePlan({ host, port, users: [USER], warmupMs: 0, durationMs: 1000, targets: [], paths: ['/'] });
+      await measure({ ...plan, mix: [{ operation: 'getFileInfo', weight: 1 }] }, { hlog });
+      expect(readFileSync(hlog, 'utf8')).toMatch(/^Tag=corrected,[^\n]*\nTag=service,/m);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
+
+describe('a run', () => {
+  it('has failed when no call succeeded, when there were none, and when the server was gone', () => {
+    const result = makeLoadResult({ seconds: 10 });
+    expect(describeFailure({ ...result, successes: 1, errors: 999 })).toBe('');
+    expect(describeFailure({ ...result, successes: 0, errors: 5 })).toBe('no call succeeded');
+    expect(describeFailure({ ...result, successes: 0, errors: 0 })).toBe('nothing was measured');
+    expect(describeFailure({ ...result, successes: 1, errors: 0, gaveUp: true })).toMatch(/server was gone/);
+  });
+
+  it('whose names would run out is refused before anything is called', async () => {
+    const args = ['--fs', 'hdfs://127.0.0.1:1', '--mounts', '/a', '--mix', 'mkdirs=1'];
+    const long = runCommand([...args, '--rate', '20k', '--duration', '48h']);
+    await expect(long).rejects.toThrow(UsageError);
+    await expect(long).rejects.toThrow(/^--rate and --duration: it would make up to \d+ names/);
+    await expect(runCommand([...args, '--closed', '--calls', '9000000000'])).rejects.toThrow(/^--calls: it would make/);
+  });
+});
+
+describe('a file of paths', () => {
+  it('that never ends is refused', () => {
+    expect(() => readPaths('@/dev/zero')).toThrow(/longer than \d+ bytes; give fewer paths/);
+  });
+});
