@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -101,18 +101,20 @@ describe('the calls of a log', () => {
     expect(Object.fromEntries(leftOut)).toEqual({ 'create that the log does not explain': 1 });
   });
 
-  it('do not keep the lines of the log in memory', async () => {
+  it.each([false, true])('do not keep the lines of the log in memory; reads alone: %s', async (readOnly) => {
     setFlagsFromString('--expose_gc');
     const collect = runInNewContext('gc') as () => void;
     const [lines, bytes] = [2000, 30_000];
-    const file = writeLog(
-      ...Array.from({ length: lines }, (_, i) => `${i} a-user-with-a-long-name rename /a-long-name/${i} /another/${i}`),
-    );
-    const context = `\tcallerContext=${'x'.repeat(bytes)}\n`;
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('\n', context));
+    const file = join(directory, 'long.log');
+    const output = openSync(file, 'w');
+    for (let i = 0; i < lines; i++) {
+      const fields = `allowed=true\tugi=a-user-with-a-long-name\tip=/10.0.0.1\tcmd=open\tsrc=/a-long-name/${i}\tdst=null`;
+      writeSync(output, `2026-11-30 12:00:00,000 ${fields}\tcallerContext=${'x'.repeat(bytes)}\n`);
+    }
+    closeSync(output);
     collect();
     const before = process.memoryUsage().heapUsed;
-    const recorded = await readRecorded([file], [TARGET], ALL);
+    const recorded = await readRecorded([file], [TARGET], { ...ALL, readOnly });
     collect();
     const kept = process.memoryUsage().heapUsed - before;
     expect(recorded.calls).toHaveLength(lines);
@@ -371,6 +373,7 @@ describe('load replay', () => {
     [['LOG'], 'give --mounts /directory'],
     [['LOG', '--mounts', '/t', '--read-only'], '--mounts has no meaning with --read-only'],
     [['LOG', '--mounts', '/t', '--rate', '5'], '--rate has no meaning here'],
+    [['LOG', '--mounts', '/t', '--seed', '5'], '--seed has no meaning here'],
     [['LOG', '--mounts', '/t', '--duration', '5s'], '--duration has no meaning here'],
     [['LOG', '--mounts', '/t', '--from', 'noon'], '--from noon: give a time'],
     [['LOG', '--mounts', '/t', '--from', '2026-11-30', '--to', '2026-11-29'], '--to 2026-11-29 is not after --from'],

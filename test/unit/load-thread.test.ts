@@ -373,7 +373,7 @@ describe('calls that do not come back', () => {
     }
   });
 
-  test('a server that does not read is not written to without end', async () => {
+  test('a server that does not read is not written to without end; when it reads again, it is', async () => {
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
       socket.on('error', () => {});
@@ -392,6 +392,13 @@ describe('calls that do not come back', () => {
       // What the kernel takes, and a MiB.
       expect(run.seconds[0]?.inFlight).toBeLessThan(5000);
       expect(run.seconds[0]?.waiting).toBeGreaterThan(10_000);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      let bytes = 0;
+      sockets[0]?.on('data', (chunk) => {
+        bytes += chunk.length;
+        if (bytes > 30_000_000) resolve();
+      });
+      await within(promise, 'calls that have waited');
       run.thread.stop();
       const report = await run.final();
       expect(report.unanswered + report.unsent).toBe(report.due);
@@ -401,13 +408,18 @@ describe('calls that do not come back', () => {
     }
   });
 
-  test('a server that reads again gets the calls that have waited', async () => {
+  test('a server that reads slowly and does not answer gets all calls all the same', async () => {
     await using namenode = await EchoNameNode.start();
+    namenode.hold();
     const paths = ['/x'.repeat(3500)];
-    // One batch of these is more than a connection may have to write.
+    // A few of these batches are more than a connection may have to write, and than the kernel takes.
     const loop = { kind: 'open', callsPerSecond: 1_000_000, rampMs: 0 } as const;
     await using run = new LoadRun(loadPlan({ port: namenode.port, loop, paths, inFlight: 65_536, calls: 3000 }));
-    const report = await run.complete();
+    await run.connect();
+    run.begin();
+    await namenode.until(() => namenode.held === 3000, 'all calls have come');
+    namenode.release();
+    const report = await run.final();
     expect(report).toMatchObject({ replies: 3000, unsent: 0 });
     expect(errorsOf(report)).toEqual({});
   });

@@ -62,7 +62,7 @@ export interface LoadPlan {
   readonly observerReads: boolean;
   /** Process on this machine whose CPU, memory and descriptors are reported; null: none. */
   readonly watchedPid: number | null;
-  /** Of the random choices of operation and path: the same seed gives the same calls. */
+  /** Of the random choices: the same seed gives the same operations and read paths. What is renamed, changed or deleted depends on the replies. */
   readonly seed: number;
   /** Number of the first name that each thread makes at each target; default 0. Runs one after the other in the same own directories differ. */
   readonly firstName?: number;

@@ -23,7 +23,18 @@ const REPLAY_FLAGS = {
 type ReplayFlags = ReturnType<typeof parseFlags<typeof REPLAY_FLAGS>>;
 
 /** Flags of a load whose part the log plays. */
-const NO_MEANING = ['rate', 'closed', 'mix', 'users', 'paths', 'path-distribution', 'files', 'warmup', 'ramp'] as const;
+const NO_MEANING = [
+  'rate',
+  'closed',
+  'mix',
+  'users',
+  'paths',
+  'path-distribution',
+  'files',
+  'warmup',
+  'ramp',
+  'seed',
+] as const;
 const MAX_SPEED = 1000;
 const MIN_SPEED = 0.001;
 /** Connections when the flag is not given: one for each user up to this many. */
@@ -140,7 +151,9 @@ export function describeReplay(files: readonly string[], log: Recorded, { users,
   ];
   if (entries.length > 0) lines.push(`  ${formatCount(entries.length)} files and directories are made for it before`);
   if (added > 0) {
-    lines.push(`  ${formatCount(added)} of them are mkdirs for directories that calls of the log make on their way`);
+    lines.push(
+      `  ${formatCount(added)} of the calls are mkdirs for directories that calls of the log make on their way`,
+    );
   }
   if (users.length < log.users.length) {
     lines.push(

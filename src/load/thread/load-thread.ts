@@ -52,6 +52,8 @@ export class LoadThread implements ConnectionOwner {
   #isFinished = false;
   /** No reply is awaited beyond this time. */
   #giveUpMs = Number.POSITIVE_INFINITY;
+  /** When it was ended early. */
+  #stopMs = Number.POSITIVE_INFINITY;
   #gaveUp = false;
   #openCount = 0;
   #lastOpenMs = 0;
@@ -117,6 +119,7 @@ export class LoadThread implements ConnectionOwner {
       this.#finish();
       return;
     }
+    this.#stopMs = now;
     this.#endMs = Math.min(this.#endMs, now);
     this.#exchange.time = { ...this.#exchange.time, endMs: this.#endMs };
     this.#exchange.issue(now);
@@ -284,7 +287,7 @@ export class LoadThread implements ConnectionOwner {
     let toMs = (replies > 0 ? lastReplyMs : nowMs) - startMs;
     if (plan.durationMs !== null) {
       fromMs = warmupMs(plan);
-      toMs = Math.min(fromMs + plan.durationMs, Math.min(this.#endMs, nowMs) - startMs);
+      toMs = Math.min(fromMs + plan.durationMs, this.#stopMs - startMs);
     }
     // Not begun, or no call was due in it.
     if (this.#pacer === null || !(toMs > fromMs)) return { measuredFromMs: 0, measuredToMs: 0 };

@@ -1,4 +1,4 @@
-/** Random choices of a loader thread: the same seed gives the same calls. */
+/** Random choices of a loader thread: the same seed gives the same choices. */
 
 const STEP = 0x9e3779b9;
 const UNIT = 2 ** -32;
