@@ -1,6 +1,6 @@
 import { LOAD_FLAGS, readPlan } from '../load/plan/flags.ts';
 import { countNames, findNameFault } from '../load/plan/names.ts';
-import { neededFiles, needsNamespace } from '../load/plan/needs.ts';
+import { neededFiles } from '../load/plan/needs.ts';
 import type { LoadPlan } from '../load/plan/plan.ts';
 import { measureAndReport, readReporting } from '../load/result/reporting.ts';
 import { Interrupt } from '../load/run/interrupt.ts';
@@ -35,10 +35,10 @@ export async function run(args: string[]): Promise<number> {
   const plan = readPlan(flags);
   refuseTooManyNames(plan);
   const reporting = readReporting(flags, plan);
-  if (needsNamespace(plan)) process.stderr.write(`${describeNamespace(plan)}\n`);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  return await withNamespace(plan, () => measureAndReport(plan, reporting, { signal }), signal);
+  const onChecked = () => process.stderr.write(`${describeNamespace(plan)}\n`);
+  return await withNamespace(plan, () => measureAndReport(plan, reporting, { signal }), signal, { onChecked });
 }
 
 /** What a closed loop with a time calls is not known before. */
@@ -55,5 +55,6 @@ function describeNamespace(plan: LoadPlan): string {
   const files = neededFiles(plan);
   const where =
     targets.length === 1 ? `in ${first?.own}` : `in each of ${targets.length} directories such as ${first?.own}`;
-  return `making ${files === 0 ? 'directories' : `${files} files`} ${where}`;
+  const what = files === 0 ? 'directories' : files === 1 ? '1 file' : `${files} files`;
+  return `making ${what} ${where}`;
 }

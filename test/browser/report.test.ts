@@ -91,6 +91,33 @@ describe('the report in a browser', () => {
     }
   });
 
+  it('draws seconds that have none beside them, and a single one', async () => {
+    const made = makeLoadResult({ seconds: 12, warmupSeconds: 1 });
+    const alone = made.series.map((point) => (point.second % 3 === 0 ? point : { ...point, callsPerSecond: 0 }));
+    for (const series of [alone, made.series.slice(1, 2)]) {
+      await using opened = await openReport([{ ...made, series }]);
+      const { latency } = await readDrawn(opened.page);
+      expect(latency?.wanted).toHaveLength(4);
+      expect(latency?.found).toEqual(latency?.wanted);
+      expect(opened.complaints).toEqual([]);
+    }
+  });
+
+  it('fits narrow screens when runs are compared', async () => {
+    const results = [makeLoadResult(), makeLoadResult({ medianMicros: 1500, seed: 4, errors: 5 })];
+    await using opened = await openReport(results, { viewport: { width: 360, height: 800 } });
+    const fits = 'document.documentElement.scrollWidth <= document.documentElement.clientWidth';
+    expect(await opened.page.evaluate<boolean>(fits)).toBe(true);
+  });
+
+  it('keeps the texts of tables readable on narrow screens', async () => {
+    const errorMessage = 'Operation category READ is not supported in state standby. Visit the page of the server.';
+    const result = makeLoadResult({ errors: 12, errorMessage });
+    await using opened = await openReport([result], { viewport: { width: 360, height: 800 } });
+    const width = `document.querySelector('section[aria-labelledby="errors-by-class"] td.text').clientWidth`;
+    expect(await opened.page.evaluate<number>(width)).toBeGreaterThan(150);
+  });
+
   it('is operated by keys and says aloud where the cursor is', async () => {
     await using opened = await openReport([makeLoadResult({ seconds: 30 })]);
     const { page } = opened;

@@ -185,6 +185,9 @@ describe('what is said of a ceiling', () => {
     expect(page).toContain('2,953/s held, 3,084/s missed');
     expect(page).toContain('achieved 75.0 % &#60; 98.0 %');
     expect(renderCeilingPage(await find(serve(1)), SETTINGS)).toContain('What follows is the last step');
+    expect(page).toContain('rough: 10 s, 100 calls beyond the p99');
+    const long = { ...SETTINGS, stepMs: 120_000 };
+    expect(renderCeilingPage(await findCeiling(long, { measure: serve(3000) }), long)).not.toContain('rough: ');
     expect(() =>
       renderCeilingPage(
         {

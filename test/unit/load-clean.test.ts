@@ -67,18 +67,35 @@ describe('leftovers of earlier runs', () => {
     await root.mkdirs('/other/switchyard-load-ffffffff/data');
     await root.mkdirs('/other/mine');
     await root.createEmptyFile(markerPath('/other/mine'));
-    expect(await findLeftovers({ host: HOST, port }, [WORK, OTHER], 'root')).toEqual([WORK]);
+    expect((await findLeftovers({ host: HOST, port }, [WORK, OTHER], 'root')).marked).toEqual([WORK]);
 
     const kept = await cleaned();
-    expect(kept).toEqual({ code: 0, text: expect.stringMatching(`^kept +${WORK.own} .*--older-than\n$`) });
+    const unmarked = 'kept     /other/switchyard-load-ffffffff: no marker, and not empty';
+    expect(kept).toEqual({
+      code: 0,
+      text: expect.stringMatching(`^kept +${WORK.own} .*--older-than\n${unmarked}.*\n$`),
+    });
     const found = await cleaned('--older-than', '0', '--dry-run');
     expect(found.text).toMatch(`found    ${WORK.own}`);
     expect(await namesIn(WORK.own)).toEqual([`.${OWN}`, 'files']);
     const removed = await cleaned('--older-than', '0');
     expect(removed.text).toMatch(`removed  ${WORK.own}`);
-    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /work, /other\n');
+    expect((await cleaned('--older-than', '0')).text).toMatch(RegExp(`^${unmarked}[^\n]*\n$`));
     expect(await namesIn('/work')).toEqual([]);
     expect(await namesIn('/other')).toEqual(['mine', 'switchyard-load-ffffffff']);
+  });
+
+  it('without a marker are named, and removed when they are empty and old', async () => {
+    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /work, /other\n');
+    await root.mkdirs(WORK.own);
+    expect((await cleaned()).text).toMatch(
+      RegExp(`^kept     ${WORK.own}: no marker, empty, last changed .* --older-than\n$`),
+    );
+    await setTime(WORK.own, Date.now() - 2 * HOUR_MS);
+    expect((await cleaned('--dry-run')).text).toMatch(`found    ${WORK.own}: no marker`);
+    expect(await namesIn('/work')).toEqual([OWN]);
+    expect((await cleaned()).text).toMatch(`removed  ${WORK.own}: no marker`);
+    expect(await namesIn('/work')).toEqual([]);
   });
 
   it('are as old as their marker, whatever changed in them', async () => {

@@ -116,7 +116,7 @@ describe('the result', () => {
     expect(result).toMatchObject({
       version: 1,
       measuredMs: 10_000,
-      calls: 9960,
+      calls: 100,
       callsPerSecond: 996,
       askedPerSecond: 1000,
       achievedShare: 0.996,
@@ -149,7 +149,7 @@ describe('the result', () => {
     const errors = { connection: { count: 30, firstMessage: '' }, timeout: { count: 20, firstMessage: '' } };
     const cells = [sampleCell({ errors, successes: 50 })];
     expect(collect({ finals: [sampleFinal({ replies: 50, due: 100, cells })] })).toMatchObject({
-      calls: 50,
+      calls: 100,
       successes: 50,
       errors: 50,
       errorShare: 0.5,
@@ -194,6 +194,9 @@ describe('the result', () => {
     const result = collect({ finals: [sampleFinal({ replies: 9799 })] });
     expect(result.saturated).toBe(true);
     expect(result.achievedShare).toBeCloseTo(0.9799, 6);
+    const underWay = collect({ finals: [sampleFinal({ replies: 9700, keptUp: 10_000 })] });
+    expect(underWay).toMatchObject({ callsPerSecond: 970, achievedShare: 1, saturated: false });
+    expect(collect({ finals: [sampleFinal({ nothingFound: 3 })] }).nothingFound).toBe(3);
   });
 
   it('asks for no rate in a closed loop', () => {

@@ -127,6 +127,10 @@ describe('flags of the load tool', () => {
       const file = join(directory, 'paths');
       writeFileSync(file, '/a,b\r\n\n/c d\n');
       expect(readChanged('--mounts', '--paths', `@${file}`).paths).toEqual(['/a,b', '/c d']);
+      writeFileSync(file, '\ufeff/a\n/b\n');
+      expect(readChanged('--mounts', '--paths', `@${file}`).paths).toEqual(['/a', '/b']);
+      writeFileSync(file, `/a\n\u001b[2J${'x'.repeat(300)}\n`);
+      expect(() => readChanged('--mounts', '--paths', `@${file}`)).toThrow(/paths:2: \[2Jx{76}…: not an absolute path/);
       writeFileSync(file, '/a\nb\n');
       expect(() => readChanged('--mounts', '--paths', `@${file}`)).toThrow(/paths:2: b: not an absolute path/);
       expect(() => readChanged('--mounts', '--paths', `@${directory}/none`)).toThrow(/no such file.*one path a line/);
@@ -184,6 +188,7 @@ describe('flags of the load tool', () => {
     ['/a//b', /no empty component/],
     ['/a,/a/', /\/a is given twice/],
     ['x=/a,x=/b', /x is given twice/],
+    ['mkdirs=/a', /mkdirs is the name of an operation/],
     [`/${'a'.repeat(7990)}`, /longer than/],
     [Array.from({ length: 257 }, (_, index) => `/m${index}`).join(','), /257 directories, at most 256/],
   ])('--mounts %.40s: refused', (mounts, message) => {

@@ -245,6 +245,35 @@ describe('removal', () => {
     expect(await tree(root, '/work')).toEqual([]);
   });
 
+  it('waits for an answer as long as the run does, and at least a second', async () => {
+    const connect = vi.spyOn(HdfsClient, 'connect').mockRejectedValue(new Error('enough'));
+    try {
+      for (const timeoutMs of [10, 20_000]) {
+        await expect(prepareNamespace(planFor({ timeoutMs }))).rejects.toThrow('enough');
+      }
+      expect(connect.mock.calls.map(([{ timeoutMs }]) => timeoutMs)).toEqual([1000, 20_000]);
+    } finally {
+      connect.mockRestore();
+    }
+  });
+
+  it('ends at once, and says nothing of making, when a signal comes before anything is made', async () => {
+    const controller = new AbortController();
+    const info = vi.spyOn(HdfsClient.prototype, 'getFileInfo').mockImplementation(() => {
+      controller.abort();
+      return Promise.withResolvers<never>().promise;
+    });
+    const onChecked = vi.fn();
+    try {
+      const prepared = prepareNamespace(planFor(), { signal: controller.signal, onChecked });
+      await expect(prepared).rejects.toThrow(/^the preparation was ended early$/);
+    } finally {
+      info.mockRestore();
+    }
+    expect(onChecked).not.toHaveBeenCalled();
+    expect(await tree(root, '/work')).toEqual([]);
+  });
+
   it.each([
     ['the given directory itself', '/work'],
     ['a directory of another name', '/work/data'],

@@ -17,7 +17,13 @@ describe('the printed result', () => {
   it('says what was asked and achieved, and both latencies side by side', () => {
     const cells = [
       sampleCell({ corrected: countsOf([2, 100]), service: countsOf([0.5, 100]) }),
-      sampleCell({ operation: 'mkdirs', target: 1, corrected: countsOf([30, 10]), service: countsOf([20, 10]) }),
+      sampleCell({
+        operation: 'mkdirs',
+        target: 1,
+        successes: 10,
+        corrected: countsOf([30, 10]),
+        service: countsOf([20, 10]),
+      }),
     ];
     const text = print({ cells });
     expect(text).toContain(
@@ -26,7 +32,7 @@ describe('the printed result', () => {
     expect(text).toContain('open loop, 1,000 calls/s asked');
     expect(text).toContain('measured for 10 s, after 1 s of warm-up');
     expect(text).toContain('achieved 1,000 calls/s, 100.0 % of the 1,000 asked');
-    expect(text).toContain('10,000 calls answered, 0 errors (0 %)');
+    expect(text).toContain('110 calls over: 110 successes, 0 errors (0 %)');
     expect(text).toMatch(/^latency +p50 +p75 +p90 +p95 +p99 +p99\.9 +p99\.99 +max +mean$/m);
     expect(text).toMatch(/^corrected, since it was due +2\.00 ms .* 30\.\d ms +4\.5\d ms$/m);
     expect(text).toMatch(/^service, since it was sent +50\d µs .* 20\.\d ms +2\.\d\d ms$/m);
@@ -43,9 +49,12 @@ describe('the printed result', () => {
     const text = print({ replies: 9000, lateForSlots: 1, lateForLoader: 500, unsent: 30, substituted: 4 });
     expect(text).toContain('90.0 % of the 1,000 asked');
     expect(text).toContain('SATURATED: less than 98.0 %');
-    expect(text).toContain('1 call sent late because all connections');
+    expect(text).toContain(
+      '1 call sent late because no connection had a free slot (--in-flight) and room to write, or none was open',
+    );
     expect(text).toContain('500 calls sent late because the loader was late');
     expect(text).toContain('30 calls due and not sent');
+    expect(print({ nothingFound: 12 })).toMatch(/^12 calls found nothing$/m);
     expect(text).toContain('4 calls that found nothing of this run');
     expect(text).toContain('THE LOADER WAS THE LIMIT: it sent 5.0 % of the calls late');
   });

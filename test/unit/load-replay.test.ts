@@ -9,7 +9,7 @@ import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { shareOut } from '../../src/load/plan/shares.ts';
 import { type ReplayChoice, readRecorded } from '../../src/load/replay/calls.ts';
-import { describeReplay, parseSpeed, run, shareUsers } from '../../src/load/replay/replay.ts';
+import { describeReplay, parseSpeed, refuseTooLong, run, shareUsers } from '../../src/load/replay/replay.ts';
 import type { LoadResult } from '../../src/load/result/result.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 
@@ -279,6 +279,15 @@ it('the speed is a factor', () => {
 });
 
 describe('load replay', () => {
+  it('takes two days at most, at its speed', () => {
+    const hourMs = 3_600_000;
+    refuseTooLong(48 * hourMs, { loop: { kind: 'replay', speed: 1 } });
+    refuseTooLong(96 * hourMs, { loop: { kind: 'replay', speed: 2 } });
+    expect(() => refuseTooLong(96 * hourMs, { loop: { kind: 'replay', speed: 1 } })).toThrow(
+      /would take 96 hours, at most 48 .*--from and --to/,
+    );
+  });
+
   /** Exit code and what it printed. */
   async function replay(...args: string[]): Promise<{ code: number; text: string }> {
     const write = vi.spyOn(process.stdout, 'write').mockImplementation(() => true);

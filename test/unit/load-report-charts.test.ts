@@ -7,6 +7,7 @@ import {
   formatPercentile,
   formatShare,
 } from '../../src/load/report/client/format.js';
+import { findAlone } from '../../src/load/report/client/points.js';
 import { invertCurve, makeCurveChart } from '../../src/load/report/curve-chart.ts';
 import { makeLoadCharts, makeWatchedCharts } from '../../src/load/report/over-time.ts';
 import { findPlanDifferences } from '../../src/load/report/plan-differences.ts';
@@ -124,6 +125,31 @@ describe('charts over time', () => {
     expect(makeRateChart(single(makeLoadResult({ closed: true }))).lines.map(({ label }) => label)).toEqual([
       'answered',
     ]);
+  });
+
+  it('end the rates with the last measured second', () => {
+    const made = makeLoadResult({ seconds: 10, warmupSeconds: 2 });
+    const [first] = made.series;
+    if (first === undefined) throw new Error('no point');
+    const rest = { ...first, second: 12, callsPerSecond: 3 };
+    const chart = makeRateChart(single({ ...made, series: [...made.series, rest] }));
+    expect(chart.x).toHaveLength(13);
+    for (const { label, values } of chart.lines) {
+      expect(values.indexOf(null), label).toBe(12);
+    }
+    const unmeasured = made.series.map((point) => ({ ...point, measured: false }));
+    for (const { values } of makeRateChart(single({ ...made, series: unmeasured })).lines) {
+      expect(values).not.toContain(null);
+    }
+  });
+
+  it('mark the values that no line joins to another', () => {
+    expect(findAlone([1, null, 2, 3, null, 4], false)).toEqual([0, 5]);
+    expect(findAlone([1, 2, null], false)).toBeNull();
+    expect(findAlone([null, 5, null], false)).toEqual([1]);
+    expect(findAlone([null, 5, null], true)).toEqual([1]);
+    expect(findAlone([1, null, 2], true)).toBeNull();
+    expect(findAlone([null], false)).toBeNull();
   });
 
   it('align the samples of two watched processes, which are a little late, with the measured seconds', () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -102,6 +102,25 @@ describe('load compare', () => {
     );
   });
 
+  it('has no corrected latencies of a closed loop', () => {
+    const closed = makeLoadResult({ closed: true });
+    const both = [...renderComparison([closed, closed], ['a', 'b'])];
+    expect(cellsOf(both, 'latency, corrected', 'p50')).toEqual(['–', '–', '–']);
+    expect(cellsOf(both, 'latency, service', 'p50')).not.toContain('–');
+    expect(cellsOf(both, 'by operation, service latency', 'getListing p99')).not.toContain('–');
+    const mixed = [...renderComparison([closed, makeLoadResult()], ['a', 'b'])];
+    expect(cellsOf(mixed, 'by operation, corrected latency', 'getListing p99')).toEqual(['–', '4.59 ms', '–']);
+  });
+
+  it('does not write over its results', async () => {
+    const link = join(directory, 'link.html');
+    symlinkSync(after, link);
+    const text = readFileSync(after, 'utf8');
+    await expect(run([before, after, '--html', link])).rejects.toThrow(/is one of the results/);
+    await expect(run([before, after, '--html', '-'])).rejects.toThrow(/^--html -: .*name a file$/);
+    expect(readFileSync(after, 'utf8')).toBe(text);
+  });
+
   it.each([
     [['a.json'], 'two results are compared, 1 given'],
     [['a.json', 'b.json', 'c.json'], "unexpected argument 'c.json'"],
@@ -119,6 +138,13 @@ describe('reading a result', () => {
     expect(readResult(write('whole.json', whole))).toEqual(whole);
     const closed = makeLoadResult({ seconds: 3, closed: true, isWatched: false });
     expect(checkResult(JSON.parse(JSON.stringify(closed)), 'f')).toEqual(closed);
+  });
+
+  it('takes the one in what a search and a soak write', () => {
+    expect(readResult(write('ceiling.json', { version: 1, kind: 'ceiling', best: whole }))).toEqual(whole);
+    expect(readResult(write('soak.json', { version: 1, kind: 'soak', result: whole }))).toEqual(whole);
+    const none = write('no-ceiling.json', { version: 1, kind: 'ceiling', best: null });
+    expect(() => readResult(none)).toThrow(/no-ceiling\.json: .*no rate held/);
   });
 
   it.each([

@@ -1,12 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { run as runCommand } from '../../src/commands/load.ts';
 import { UsageError } from '../../src/commands/usage.ts';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { readPaths } from '../../src/load/plan/targets.ts';
-import { describeFailure, measure } from '../../src/load/result/reporting.ts';
+import { describeFailure, measure, readReporting, reportResult } from '../../src/load/result/reporting.ts';
+import { Interrupt } from '../../src/load/run/interrupt.ts';
 import { LoadError, withNamespace } from '../../src/load/run/run.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { makeLoadResult } from '../support/load-result.ts';
@@ -54,6 +55,45 @@ describe('a run', () => {
     expect(describeFailure({ ...result, successes: 0, errors: 5 })).toBe('no call succeeded');
     expect(describeFailure({ ...result, successes: 0, errors: 0 })).toBe('nothing was measured');
     expect(describeFailure({ ...result, successes: 1, errors: 0, gaveUp: true })).toMatch(/server was gone/);
+  });
+
+  it('has what was expected of it in its JSON and its page', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'switchyard-expect-'));
+    const write = vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
+    try {
+      const [json, html] = [join(directory, 'a.json'), join(directory, 'a.html')];
+      const result = makeLoadResult({ seconds: 10, errors: 0 });
+      const reporting = readReporting({ json, html, expect: 'errors<1%,rate>1000k' }, result.plan);
+      expect(await reportResult(result, reporting)).toBe(1);
+      expect(JSON.parse(readFileSync(json, 'utf8')).expectations).toEqual([
+        { text: 'errors<1%', value: 0, held: true },
+        { text: 'rate>1000k', value: result.callsPerSecond, held: false },
+      ]);
+      expect(/Expected: [^/]*/.exec(readFileSync(html, 'utf8'))?.[0]).toBe(
+        'Expected: errors&#60;1% held · rate&#62;1000k missed<',
+      );
+    } finally {
+      write.mockRestore();
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it.each(['html', 'hgrm', 'hlog'])('does not write --%s to standard output', (flag) => {
+    expect(() => readReporting({ [flag]: '-' }, makeLoadResult().plan)).toThrow(
+      new UsageError(`--${flag} -: only --json can go to standard output; name a file`),
+    );
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('is ended by %s', (name) => {
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+    try {
+      using interrupt = new Interrupt();
+      expect(interrupt.signal.aborted).toBe(false);
+      process.emit(name, name);
+      expect(interrupt.signal.aborted).toBe(true);
+    } finally {
+      write.mockRestore();
+    }
   });
 
   it('whose names would run out is refused before anything is called', async () => {

@@ -77,6 +77,8 @@ export function sampleFinal(changes: Partial<FinalReport> = {}): FinalReport {
   return {
     kind: 'final',
     replies: 10_000,
+    keptUp: changes.replies ?? 10_000,
+    nothingFound: 0,
     measuredFromMs: 1000,
     measuredToMs: 11_000,
     due: 10_000,

@@ -339,10 +339,14 @@ describe('frames', () => {
   test('a federated state of any length is a field of the header, and can go again', () => {
     const wire = new Wire(loadPlan());
     wire.choose();
+    wire.frames.setZeroState();
+    expect(Number(wire.write(0).header['stateId'])).toBe(0);
+    expect(wire.write(0).header).toHaveProperty('stateId');
     for (const bytes of [1, 60, 100, 200, 16_200, 17_000]) {
       const state = Buffer.alloc(bytes, 7);
       wire.frames.setFederatedState(state);
       expect(wire.write(0).header['routerFederatedState']).toEqual(state);
+      expect(wire.write(0).header).not.toHaveProperty('stateId');
     }
     wire.frames.setFederatedState(Buffer.alloc(0));
     expect(wire.write(0).header).not.toHaveProperty('routerFederatedState');

@@ -225,6 +225,9 @@ describe('the record', () => {
       ['getFileInfo', 1],
     ]);
     expect(recorder.operationOf(recorder.cellOf(4, 1))).toBe(4);
+    expect([-1, 0, 1].map((target) => recorder.targetOf(recorder.cellOf(4, target)))).toEqual([-1, 0, 1]);
+    expect(recorder.medianServiceMs()).toBeCloseTo(3, 1);
+    expect(new Recorder(2).medianServiceMs()).toBe(0);
   });
 
   test('error classes are bounded; further ones count together', () => {

@@ -83,10 +83,40 @@ describe('a closed loop', () => {
       length.writeInt32BE(payload.length);
       for (const byte of Buffer.concat([length, payload])) call.sendBytes(Buffer.from([byte]));
     };
-    await using run = new LoadRun(loadPlan({ port: namenode.port, inFlight: 4, calls: 50 }));
+    const plan = loadPlan({ port: namenode.port, paths: ['/given'], targets: [], inFlight: 4, calls: 50 });
+    await using run = new LoadRun(plan);
     const report = await run.complete();
     expect(report.replies).toBe(50);
     expect(errorsOf(report)).toEqual({});
+    expect(report.nothingFound).toBe(50);
+    expect(report.cells[0]?.successes).toBe(50);
+    // Files that the run has made have to be there.
+    await using own = new LoadRun(loadPlan({ port: namenode.port, calls: 7 }));
+    const missing = await own.complete();
+    expect(errorsOf(missing)).toEqual({ missing: 7 });
+    expect(missing).toMatchObject({ replies: 7, nothingFound: 0 });
+    expect(missing.cells[0]?.successes).toBe(0);
+  });
+
+  test('what is merely under way at the end of an open loop has kept up, what waits for a stalled server has not', async () => {
+    for (const isStalled of [false, true]) {
+      await using namenode = await EchoNameNode.start();
+      const loop = { kind: 'open', callsPerSecond: 100, rampMs: 0 } as const;
+      const plan = loadPlan({ port: namenode.port, loop, inFlight: 1000, durationMs: 500, calls: null });
+      await using run = new LoadRun(plan);
+      if (isStalled) namenode.hold();
+      const done = run.complete();
+      // The seconds end after the measured time: by then every call is late.
+      if (isStalled) {
+        await run.until(() => run.seconds.length > 0, 'the first second');
+        namenode.release();
+      }
+      const report = await done;
+      expect(report.due).toBe(50);
+      expect(report.cells[0]?.successes).toBe(50);
+      if (isStalled) expect(report).toMatchObject({ keptUp: 0, replies: 0 });
+      else expect(report.keptUp).toBeGreaterThanOrEqual(report.replies);
+    }
   });
 
   test('users are those of the plan, in turn', async () => {
@@ -568,9 +598,12 @@ test('with observer reads the state of replies goes into later calls, merged by 
     length.writeInt32BE(payload.length);
     call.sendBytes(Buffer.concat([length, payload]));
   };
-  await using run = new LoadRun(loadPlan({ port: namenode.port, observerReads: true, calls: 5 }));
+  const given = { paths: ['/given'], targets: [] };
+  await using run = new LoadRun(loadPlan({ port: namenode.port, ...given, observerReads: true, calls: 5 }));
   const report = await run.complete();
   expect(errorsOf(report)).toEqual({});
+  // An observer refuses reads without a state id.
+  expect(namenode.calls.map(({ header }) => 'stateId' in header)).toEqual([true, false, false, false, false]);
   const states = namenode.calls.map(({ header }) => header['routerFederatedState'] as Buffer | undefined);
   const expected = [
     { ns0: 5, ns1: 9 },

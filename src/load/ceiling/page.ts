@@ -7,7 +7,7 @@ import { LoadError } from '../run/load-error.ts';
 import { renderDrifts, type SoakReport } from '../soak/print.ts';
 import type { FoundCeiling } from './find-ceiling.ts';
 import { type CeilingSettings, chooseStepMs } from './flags.ts';
-import { describeCeiling, perSecond } from './print.ts';
+import { describeCeiling, describeRoughness, perSecond } from './print.ts';
 
 /** The steps, and the report of the run at the ceiling, or of the last one when no rate held. Throws without any step. */
 export function renderCeilingPage(found: FoundCeiling, settings: CeilingSettings): string {
@@ -33,7 +33,7 @@ export function renderSearch(found: FoundCeiling, settings: CeilingSettings): Ht
 <td>${step.held ? 'held' : step.verdict === 'held' ? 'unsure' : step.verdict === 'loader' ? 'loader' : 'missed'}</td>
 <td>${formatShare(step.achievedShare)}</td><td>${formatMicros(step.corrected.p50)}</td><td>${formatMicros(step.corrected.p99)}</td>
 <td>${formatMicros(step.corrected.max)}</td><td>${formatShare(step.errorShare)}</td><td>${formatMs(step.measuredMs)}</td>
-<td class="text">${[step.why, step.repeated ? 'measured once more' : ''].filter((text) => text !== '').join('; ')}</td></tr>`,
+<td class="text">${[step.why, step.repeated ? 'measured once more' : '', describeRoughness(step)].filter((text) => text !== '').join('; ')}</td></tr>`,
   );
   const shown =
     found.best === null ? 'What follows is the last step.' : 'What follows is the step at the highest rate that held.';

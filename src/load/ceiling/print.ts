@@ -28,12 +28,12 @@ export function formatStep(step: CeilingStep): string {
     ...[corrected.p50, corrected.p99, corrected.max].map((micros) => formatMicros(micros).padStart(9)),
     formatShare(step.errorShare).padStart(8),
   ];
-  const remarks = [step.why, step.repeated ? 'measured once more' : '', describeLength(step)];
+  const remarks = [step.why, step.repeated ? 'measured once more' : '', describeRoughness(step)];
   return `${columns.join('  ')}  ${remarks.filter((remark) => remark !== '').join('; ')}`.trimEnd();
 }
 
 /** What makes a step rough; '' for one that is long enough. */
-function describeLength({ measuredMs, corrected }: CeilingStep): string {
+export function describeRoughness({ measuredMs, corrected }: CeilingStep): string {
   const beyond = Math.floor(corrected.count / 100);
   if (beyond >= CALLS_BEYOND_P99 && measuredMs >= SHORTEST_STABLE_MS) return '';
   return `rough: ${formatMs(measuredMs)}, ${formatCount(beyond)} calls beyond the p99`;

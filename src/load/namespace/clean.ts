@@ -44,7 +44,7 @@ export async function run(args: string[]): Promise<number> {
   if (plan.targets.length === 0)
     throw new UsageError('give --mounts /directory,…: where runs have made their directories');
   const [caller = ''] = plan.users;
-  const leftovers = await findLeftovers(plan, plan.targets, caller);
+  const { marked: leftovers, unmarked } = await findLeftovers(plan, plan.targets, caller);
   const choice = { olderThanMs, isDry: flags['dry-run'] === true };
   let failed = false;
   for (const target of leftovers) {
@@ -56,7 +56,15 @@ export async function run(args: string[]): Promise<number> {
       printLine(`left     ${target.own}: ${explain(error, plan)}`);
     }
   }
-  if (leftovers.length === 0)
+  for (const each of unmarked) {
+    try {
+      printLine(await cleanUnmarked(plan, each, caller, choice));
+    } catch (error) {
+      failed = true;
+      printLine(`left     ${each.own}: ${explain(error, plan)}`);
+    }
+  }
+  if (leftovers.length + unmarked.length === 0)
     printLine(`nothing was left in ${plan.targets.map(({ directory }) => directory).join(', ')}`);
   return failed ? ExitCode.FAILED : ExitCode.OK;
 }
@@ -82,15 +90,45 @@ async function cleanOne(
   return `removed  ${age}`;
 }
 
-/** Own directories of earlier runs below those of the targets; only those that are marked. Rejects with LoadError. */
-export async function findLeftovers(
+/**
+ * A directory with a name of ours and no marker: of somebody else, or of a run that was ended before it made the marker. Only an empty one is
+ * removed, and as an empty one. Its age is told by the clock of this process: nothing is written into it to ask the server for the time.
+ */
+async function cleanUnmarked(
   server: Server,
-  targets: readonly Target[],
+  { own, changedAtMs }: Unmarked,
   user: string,
-): Promise<readonly Target[]> {
+  { olderThanMs, isDry }: Choice,
+): Promise<string> {
+  using client = await connect(server, user, TIMEOUT_MS);
+  const listed = await client.list(own);
+  if (listed === undefined) return `gone     ${own}`;
+  if (listed.length > 0) return `kept     ${own}: no marker, and not empty; remove it yourself if it is of no use`;
+  const ageMs = Math.max(0, Date.now() - changedAtMs);
+  const age = `${own}: no marker, empty, last changed ${formatMs(ageMs)} ago`;
+  if (ageMs < olderThanMs) return `kept     ${age}: not longer than ${formatMs(olderThanMs)}, see --older-than`;
+  if (isDry) return `found    ${age}`;
+  await client.delete(own, false);
+  return `removed  ${age}`;
+}
+
+interface Unmarked {
+  readonly own: string;
+  /** By the clock of the server. */
+  readonly changedAtMs: number;
+}
+
+interface Found {
+  readonly marked: readonly Target[];
+  readonly unmarked: readonly Unmarked[];
+}
+
+/** Directories with names of ours below those of the targets. Rejects with LoadError. */
+export async function findLeftovers(server: Server, targets: readonly Target[], user: string): Promise<Found> {
   try {
     using client = await connect(server, user, TIMEOUT_MS);
-    const found: Target[] = [];
+    const marked: Target[] = [];
+    const unmarked: Unmarked[] = [];
     for (const target of targets) {
       const listed = await client.list(target.directory);
       if (listed === undefined) {
@@ -100,10 +138,11 @@ export async function findLeftovers(
         const name = status.path.toString();
         const own = `${target.directory}/${name}`;
         if (status.fileType !== 'IS_DIR' || !isOwnName(name)) continue;
-        if ((await client.getFileInfo(markerPath(own))) !== undefined) found.push({ ...target, own });
+        if ((await client.getFileInfo(markerPath(own))) !== undefined) marked.push({ ...target, own });
+        else unmarked.push({ own, changedAtMs: status.modification_time });
       }
     }
-    return found;
+    return { marked, unmarked };
   } catch (error) {
     throw new LoadError(explain(error, server), { cause: error });
   }

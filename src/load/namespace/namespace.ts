@@ -14,20 +14,13 @@ import type { LoadPlan, Target } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
 import { explain } from './explain.ts';
 import { MarkerRenewal } from './marker-renewal.ts';
-import {
-  CALL_TIMEOUT_MS,
-  checkOwn,
-  connect,
-  DIRECTORY_MODE,
-  fileOptions,
-  markerPath,
-  ownerOf,
-  type Server,
-} from './own-directory.ts';
+import { checkOwn, connect, DIRECTORY_MODE, fileOptions, markerPath, ownerOf, type Server } from './own-directory.ts';
 import { removeQuietly } from './removal.ts';
 
 /** Calls of one preparation that wait for their answers at a time. */
 const MAX_OUTSTANDING = 64;
+/** A preparation waits for an answer as long as the run, and at least so long. */
+const MIN_CALL_TIMEOUT_MS = 1000;
 /** Connections of a preparation: one for each user that is to own something. */
 const MAX_OWNERS = 256;
 
@@ -47,6 +40,8 @@ export interface PrepareOptions {
   readonly user?: string;
   /** Ends the preparation early; what was made is removed. */
   readonly signal?: AbortSignal;
+  /** The server is there and so are the directories of the targets; making begins. */
+  readonly onChecked?: () => void;
 }
 
 /**
@@ -60,12 +55,12 @@ export async function prepareNamespace(plan: LoadPlan, options: PrepareOptions =
   if (outside !== undefined) throw new LoadError(`${outside.path} is not in a directory of this run: nothing was made`);
   const made: Target[] = [];
   const user = options.user ?? ownerOf(plan);
-  const clients = new Clients(plan, user);
+  const clients = new Clients(plan, user, Math.max(MIN_CALL_TIMEOUT_MS, plan.timeoutMs));
   // Many files take their time.
   using _renewal = new MarkerRenewal(plan, user);
   try {
-    const client = await clients.first();
-    for (const target of targets) await checkTarget(client, target);
+    const client = await endWith(options.signal, checkTargets(clients, targets));
+    options.onChecked?.();
     for (const target of targets) {
       options.signal?.throwIfAborted();
       made.push(target);
@@ -80,6 +75,26 @@ export async function prepareNamespace(plan: LoadPlan, options: PrepareOptions =
     throw new LoadError(`${reason}${left}`, { cause: error });
   } finally {
     clients.close();
+  }
+}
+
+async function checkTargets(clients: Clients, targets: readonly Target[]): Promise<HdfsClient> {
+  const client = await clients.first();
+  for (const target of targets) await checkTarget(client, target);
+  return client;
+}
+
+/** Waits for what changes nothing, but not beyond the signal. */
+async function endWith<T>(signal: AbortSignal | undefined, waiting: Promise<T>): Promise<T> {
+  if (signal === undefined) return await waiting;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    if (signal.aborted) onAbort();
+    return await Promise.race([waiting, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
@@ -197,12 +212,14 @@ async function callEach<T>(
 class Clients {
   readonly #server: Server;
   readonly #user: string;
+  readonly #timeoutMs: number;
   readonly #byUser = new Map<string, Promise<HdfsClient>>();
   #closed = false;
 
-  constructor(server: Server, user: string) {
+  constructor(server: Server, user: string, timeoutMs: number) {
     this.#server = server;
     this.#user = user;
+    this.#timeoutMs = timeoutMs;
   }
 
   first(): Promise<HdfsClient> {
@@ -214,7 +231,7 @@ class Clients {
     const known = this.#byUser.get(user);
     if (known !== undefined) return known;
     if (this.#byUser.size >= MAX_OWNERS) return this.of(null);
-    const client = connect(this.#server, user, CALL_TIMEOUT_MS);
+    const client = connect(this.#server, user, this.#timeoutMs);
     this.#byUser.set(user, client);
     return client;
   }

@@ -66,7 +66,7 @@ const MAX_THREADS = 64;
 const MAX_CALLS = 10_000_000_000;
 const MAX_FILES = 1_000_000;
 const MAX_SEED = 0xffffffff;
-const MAX_DURATION_MS = 48 * 3_600_000;
+export const MAX_DURATION_MS = 48 * 3_600_000;
 const MAX_START_MS = 3_600_000;
 const MIN_TIMEOUT_MS = 10;
 /** Latencies beyond are not told apart. */

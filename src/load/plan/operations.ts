@@ -35,6 +35,11 @@ export function hasResult(request: RequestName): boolean {
   return request === 'mkdirs' || request === 'rename' || request === 'delete' || request === 'complete';
 }
 
+/** A read whose response is an empty message when there is nothing at the path. */
+export function findsNothing(request: RequestName): boolean {
+  return request === 'getFileInfo' || request === 'getListing' || request === 'getBlockLocations';
+}
+
 /**
  * The request messages beside their paths: field 1 of each is the source (`src`, or `path` where `pathField` says so), field 2 of a rename is
  * the destination `dst`. Everything that is made is open to all users of the run. Directories on the way have to be there, see layout.ts.

@@ -159,6 +159,10 @@ export interface FinalReport {
   readonly kind: 'final';
   /** Answered within the measured time, errors included. */
   readonly replies: number;
+  /** Calls due in the measured time that were answered before its end, or so soon after it that they were merely under way. */
+  readonly keptUp: number;
+  /** Measured reads of given paths, or of a replay, that found nothing: successes. */
+  readonly nothingFound: number;
   /**
    * The measured time, in ms after the begin that all threads have in common: that of the plan, or from the first measured call to the last reply.
    * Equal when nothing was measured.

@@ -1,7 +1,9 @@
 /** Directories and paths of the command line: where the load tool may make its own directory, and what it may read. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { UsageError } from '../../commands/usage.ts';
+import { plainText } from '../result/format.ts';
 import { MAX_PATH_BYTES } from './layout.ts';
+import { OPERATION_NAMES } from './operations.ts';
 import type { Target } from './plan.ts';
 
 /** Each target has cells of its own in every thread, see thread/recorder.ts. */
@@ -14,6 +16,8 @@ const MAX_PATH_DEPTH = 1000;
 /** Left for the names of the load tool's own files. */
 const OWN_BYTES = 64;
 const MAX_NAME_CHARACTERS = 100;
+/** Of a path that an error message shows. */
+const MAX_SHOWN_CHARACTERS = 80;
 
 /**
  * Targets of `[NAME=]/directory` each. Names default to the directory. `ownName` is the last component of the directory that the run makes
@@ -44,6 +48,9 @@ function parseTarget(text: string, ownName: string): Target {
   if (name === '' || (isNamed && name.length > MAX_NAME_CHARACTERS)) {
     throw new UsageError(`--mounts ${text}: a name has 1 to ${MAX_NAME_CHARACTERS} characters`);
   }
+  if (OPERATION_NAMES.some((operation) => operation === name)) {
+    throw new UsageError(`--mounts ${text}: ${name} is the name of an operation; give the mount another name`);
+  }
   const fault = findPathFault(directory, MAX_PATH_BYTES - OWN_BYTES);
   if (fault !== null) throw new UsageError(`--mounts ${text}: ${fault}`);
   return { name, directory, own: `${directory}/${ownName}` };
@@ -69,7 +76,7 @@ export function readPaths(text: string): string[] {
   }
   return given.map(({ path, place }) => {
     const fault = path === '/' ? null : findPathFault(path, MAX_PATH_BYTES);
-    if (fault !== null) throw new UsageError(`${place}: ${path.slice(0, 200)}: ${fault}`);
+    if (fault !== null) throw new UsageError(`${place}: ${plainText(path, MAX_SHOWN_CHARACTERS)}: ${fault}`);
     return path;
   });
 }
@@ -80,7 +87,11 @@ function readPathsFile(file: string): string[] {
     if (bytes === null) {
       throw new UsageError(`--paths @${file}: longer than ${MAX_PATHS_FILE_BYTES} bytes; give fewer paths`);
     }
-    return bytes.toString('utf8').split(/\r?\n/);
+    // Some editors begin a file with a byte order mark.
+    return bytes
+      .toString('utf8')
+      .replace(/^\ufeff/, '')
+      .split(/\r?\n/);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const reason = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /** `switchyard load replay`: the calls of a NameNode's audit log, at their relative times and by their users. */
 import { parseFlags, UsageError } from '../../commands/usage.ts';
-import { LOAD_FLAGS, readPlan } from '../plan/flags.ts';
+import { LOAD_FLAGS, MAX_DURATION_MS, readPlan } from '../plan/flags.ts';
 import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
 import { takePositionals } from '../plan/positionals.ts';
 import { parseCount } from '../plan/values.ts';
@@ -116,12 +116,22 @@ async function readReplay(
   isBounded: boolean,
 ): Promise<{ log: Recorded; plan: LoadPlan; calls: readonly ReplayCall[] }> {
   const log = await readRecorded(files, asked.targets, choice);
+  refuseTooLong(log.spanMs, asked);
   const connections = Math.min(log.users.length, isBounded ? asked.connections : DEFAULT_CONNECTIONS);
   if (asked.threads > connections) {
     throw new UsageError(`--threads ${asked.threads}: each needs a connection, and there are ${connections}`);
   }
   const plan = { ...asked, connections, users: log.users.slice(0, connections) };
   return { log, plan, calls: shareUsers(log.calls, log.users, connections) };
+}
+
+export function refuseTooLong(spanMs: number, { loop }: Pick<LoadPlan, 'loop'>): void {
+  const speed = loop.kind === 'replay' ? loop.speed : 1;
+  if (spanMs / speed <= MAX_DURATION_MS) return;
+  throw new UsageError(
+    `the replay would take ${formatCount(spanMs / speed / 3_600_000)} hours, at most ${MAX_DURATION_MS / 3_600_000} are possible; ` +
+      'choose a part of the log with --from and --to, or give a higher --speed',
+  );
 }
 
 /** The users with the most calls keep their names, the others call by theirs in turn: a connection has one user. */
@@ -141,15 +151,23 @@ function userOf({ users: [user] }: LoadPlan): string {
   return user;
 }
 
+function countOf(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** What is replayed and what is not. */
 export function describeReplay(files: readonly string[], log: Recorded, { users, loop }: LoadPlan): string[] {
   const { added, calls, entries, leftOut, reading, spanMs } = log;
   const speed = loop.kind === 'replay' ? loop.speed : 1;
   const lines = [
-    `replay of ${plainText(files.join(', '), MAX_LINE_CHARACTERS)}: ${formatCount(calls.length)} calls of ${formatCount(log.users.length)} users ` +
+    `replay of ${plainText(files.join(', '), MAX_LINE_CHARACTERS)}: ${countOf(calls.length, 'call')} of ${countOf(log.users.length, 'user')} ` +
       `over ${formatMs(spanMs)}${speed === 1 ? '' : `, at ${speed} times its speed in ${formatMs(spanMs / speed)}`}`,
   ];
-  if (entries.length > 0) lines.push(`  ${formatCount(entries.length)} files and directories are made for it before`);
+  if (entries.length > 0) {
+    const made =
+      entries.length === 1 ? '1 file or directory is' : `${formatCount(entries.length)} files and directories are`;
+    lines.push(`  ${made} made for it before`);
+  }
   if (added > 0) {
     lines.push(
       `  ${formatCount(added)} of the calls are mkdirs for directories that calls of the log make on their way`,
@@ -157,7 +175,7 @@ export function describeReplay(files: readonly string[], log: Recorded, { users,
   }
   if (users.length < log.users.length) {
     lines.push(
-      `  ${formatCount(log.users.length - users.length)} users call by the names of others: a connection has one user, ` +
+      `  ${countOf(log.users.length - users.length, 'user')} ${log.users.length - users.length === 1 ? 'calls by the name of another' : 'call by the names of others'}: a connection has one user, ` +
         'give --connections to have more',
     );
   }
@@ -176,7 +194,7 @@ export function describeReplay(files: readonly string[], log: Recorded, { users,
   }
   if (reading.unreadable > 0) {
     lines.push(
-      `  ${formatCount(reading.unreadable)} lines are not of an audit log, the first is ${plainText(reading.firstUnreadable, MAX_LINE_CHARACTERS)}`,
+      `  ${reading.unreadable === 1 ? '1 line is' : `${formatCount(reading.unreadable)} lines are`} not of an audit log, the first is ${plainText(reading.firstUnreadable, MAX_LINE_CHARACTERS)}`,
     );
   }
   return [...lines, ''];

@@ -12,7 +12,7 @@ export interface Assets {
 }
 
 /** The modules of the script; each imports only from those before it. */
-const SCRIPT_MODULES = ['format.js', 'scales.js', 'legend.js', 'chart.js', 'start.js'];
+const SCRIPT_MODULES = ['format.js', 'scales.js', 'legend.js', 'points.js', 'chart.js', 'start.js'];
 
 let assets: Assets | null = null;
 

@@ -67,7 +67,7 @@ export function renderLoader(runs: readonly Run[]): Html {
     const near = nearLimit === undefined ? '' : ` It was near it: ${nearLimit}.`;
     return html`<p class="${wasTheLimit ? 'bad' : 'none'}">${mark}${wasTheLimit ? `The loader was the limit: ${reason}` : `The loader was not the limit.${near}`}</p>`;
   });
-  return html`${verdicts}${renderFacts('The load tool itself', LOADER_FACTS, runs)}`;
+  return html`${verdicts}<div class="wide">${renderFacts('The load tool itself', LOADER_FACTS, runs)}</div>`;
 }
 
 export function renderWatched(runs: readonly Run[]): Html {
@@ -125,7 +125,7 @@ export function renderPlan(runs: readonly Run[]): Html {
     return html`<tr${same ? null : html` class="differs"`}><th scope="row">${name}</th>${cells}</tr>
 `;
   });
-  return html`<table class="plan" aria-label="The plan">${head}<tbody>${rows}</tbody></table>`;
+  return html`<div class="wide"><table class="plan" aria-label="The plan">${head}<tbody>${rows}</tbody></table></div>`;
 }
 
 function formatSpan(millis: number): string {

@@ -21,7 +21,15 @@ export function renderRuns(runs: readonly Run[]): Html {
     ];
     return html`<li>${mark}${facts.join(' · ')}</li>`;
   });
-  return html`<ul class="runs">${lines}</ul>`;
+  return html`<ul class="runs">${lines}</ul>${runs.map(renderExpectations)}`;
+}
+
+/** What --expect asked for, and whether it was so. */
+function renderExpectations({ letter, result }: Run): Html | null {
+  const { expectations = [] } = result;
+  if (expectations.length === 0) return null;
+  const said = expectations.map(({ text, held }) => `${text} ${held ? 'held' : 'missed'}`).join(' · ');
+  return html`<p class="note">${letter === '' ? '' : `${letter}: `}Expected: ${said}</p>`;
 }
 
 /** What the reader must know before believing a number; the first is the gravest. */
@@ -82,6 +90,9 @@ export function findWarnings(result: LoadResult): Warning[] {
   if (plan.loop.kind === 'closed') {
     const text = 'Latencies leave out the waiting of calls that were not made while others were slow.';
     warnings.push({ grave: false, title: 'Closed loop', text });
+  }
+  for (const { text, held } of result.expectations ?? []) {
+    if (!held) warnings.push({ grave: true, title: 'Expectation missed', text });
   }
   if (result.errors > 0) {
     const text = `${formatNumber(result.errors)} calls, ${formatShare(result.errorShare)} of those that were answered, lost or timed out.`;

@@ -55,7 +55,9 @@ function latencyLines(run: Run, key: (typeof LATENCIES)[number][0], label: strin
 export function makeRateChart(runs: readonly Run[]): ChartSpec {
   const lines = runs.flatMap((run, index) => {
     const colour = index + 1;
-    const achieved = { label: label(run, 'answered'), colour, dashed: false, basis: null, points: pick(run, rateOf) };
+    const until = findRateEnd(run);
+    const points = pick(run, ({ second, callsPerSecond }) => (second < until ? callsPerSecond : null));
+    const achieved = { label: label(run, 'answered'), colour, dashed: false, basis: null, points };
     const { loop } = run.result.plan;
     if (loop.kind !== 'open') return [achieved];
     const before = runs[index - 1]?.result.plan.loop;
@@ -64,9 +66,8 @@ export function makeRateChart(runs: readonly Run[]): ChartSpec {
     const isShared = runs.length > 1 && runs.every(({ result }) => isDeepStrictEqual(result.plan.loop, loop));
     const { callsPerSecond, rampMs } = loop;
     // The middle of a second stands for it.
-    const asked = pick(
-      run,
-      ({ second }) => callsPerSecond * Math.min(1, ((second + 0.5) * 1000) / Math.max(1, rampMs)),
+    const asked = pick(run, ({ second }) =>
+      second < until ? callsPerSecond * Math.min(1, ((second + 0.5) * 1000) / Math.max(1, rampMs)) : null,
     );
     return [
       achieved,
@@ -159,8 +160,10 @@ function pick(run: Run, read: (point: SeriesPoint) => number | null): ReadonlyMa
   return points;
 }
 
-function rateOf({ callsPerSecond }: SeriesPoint): number {
-  return callsPerSecond;
+/** After the last measured second no calls are made, and the last replies are no rate. All of it when nothing was measured. */
+function findRateEnd({ result }: Run): number {
+  const last = result.series.findLast(({ measured }) => measured);
+  return last === undefined ? Number.POSITIVE_INFINITY : last.second + 1;
 }
 
 function label({ letter }: Run, name: string): string {

@@ -38,13 +38,14 @@ export function collectResult(collected: Collected): LoadResult {
   const cells = finals.flatMap(({ cells: own }) => own);
   const all = mergeCells('all', cells);
   const measuredMs = findMeasuredMs(finals);
-  const calls = sum(finals, (final) => final.replies);
+  const replies = sum(finals, (final) => final.replies);
+  const keptUp = sum(finals, (final) => final.keptUp);
   const due = sum(finals, (final) => final.due);
   const servicePart = all.group.service.p50 / 1000;
   const scheduledMs = collected.scheduledMs ?? 0;
   const gaveUp = finals.some((final) => final.gaveUp);
   const isCut = endedEarly || gaveUp;
-  const pace = findPace(plan, { calls, due, measuredMs, servicePart, isCut, scheduledMs });
+  const pace = findPace(plan, { replies, keptUp, due, measuredMs, servicePart, isCut, scheduledMs });
   const lateForLoader = sum(finals, (final) => final.lateForLoader);
   return {
     version: RESULT_VERSION,
@@ -54,13 +55,14 @@ export function collectResult(collected: Collected): LoadResult {
     measuredMs,
     ...(endedEarly ? { endedEarly } : {}),
     ...(gaveUp ? { gaveUp } : {}),
-    calls,
+    calls: all.group.calls,
     ...pace,
     lateForSlots: sum(finals, (final) => final.lateForSlots),
     lateForLoader,
     unsent: sum(finals, (final) => final.unsent),
     unanswered: sum(finals, (final) => final.unanswered),
     substituted: sum(finals, (final) => final.substituted),
+    nothingFound: sum(finals, (final) => final.nothingFound),
     successes: sum(cells, (cell) => cell.successes),
     errors: all.group.errors,
     errorShare: all.group.calls === 0 ? 0 : all.group.errors / all.group.calls,
@@ -81,7 +83,7 @@ export function collectResult(collected: Collected): LoadResult {
       saturated: pace.saturated,
       p99Ms: all.group.corrected.p99 / 1000,
     }),
-    watched: watch?.report(calls) ?? null,
+    watched: watch?.report(replies) ?? null,
   };
 }
 
@@ -102,7 +104,8 @@ type Pace = Pick<LoadResult, 'callsPerSecond' | 'askedPerSecond' | 'achievedShar
 function findPace(
   { loop, durationMs }: LoadPlan,
   run: {
-    calls: number;
+    replies: number;
+    keptUp: number;
     due: number;
     measuredMs: number;
     servicePart: number;
@@ -111,8 +114,8 @@ function findPace(
     scheduledMs: number;
   },
 ): Pace {
-  const { calls, due, measuredMs, servicePart, isCut, scheduledMs } = run;
-  const callsPerSecond = measuredMs === 0 ? 0 : (calls * 1000) / measuredMs;
+  const { replies, keptUp, due, measuredMs, servicePart, isCut, scheduledMs } = run;
+  const callsPerSecond = measuredMs === 0 ? 0 : (replies * 1000) / measuredMs;
   if (loop.kind === 'closed' || measuredMs === 0) {
     return { callsPerSecond, askedPerSecond: null, achievedShare: null, saturated: false };
   }
@@ -123,7 +126,7 @@ function findPace(
   }
   if (loop.kind === 'replay' || durationMs !== null || isCut) {
     const askedPerSecond = loop.kind === 'open' ? loop.callsPerSecond : (due * 1000) / measuredMs;
-    const share = due === 0 ? 1 : calls / due;
+    const share = due === 0 ? 1 : keptUp / due;
     return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
   }
   const dueMs = (due * 1000) / loop.callsPerSecond;

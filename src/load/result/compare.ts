@@ -1,5 +1,5 @@
 /** `load compare A.json B.json [--html FILE]`: two results side by side. */
-import { writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ExitCode, parseFlags, printLine, UsageError } from '../../commands/usage.ts';
 import { takePositionals } from '../plan/positionals.ts';
@@ -43,7 +43,23 @@ function readArguments(args: readonly string[]) {
     throw new UsageError(`two results are compared, ${positionals.length} given: ${USAGE}`);
   }
   if (third !== undefined) throw new UsageError(`unexpected argument '${third}': two results are compared, ${USAGE}`);
+  const { html } = flags;
+  if (html === '-') throw new UsageError('--html -: the page does not go to standard output; name a file');
+  if (html !== undefined && [first, second].some((file) => isSameFile(file, html))) {
+    throw new UsageError(`--html ${html}: is one of the results, and would be written over; name another file`);
+  }
   return { files: [first, second] as const, flags };
+}
+
+/** By whatever names. What cannot be looked at is no other; reading or writing it says why. */
+function isSameFile(left: string, right: string): boolean {
+  try {
+    const one = statSync(left, { bigint: true });
+    const other = statSync(right, { bigint: true });
+    return one.dev === other.dev && one.ino === other.ino;
+  } catch {
+    return false;
+  }
 }
 
 function writePage(file: string, page: string): void {
@@ -66,7 +82,7 @@ type Pair = readonly [LoadResult, LoadResult];
 export function* renderComparison(results: Pair, names: readonly [string, string]): Generator<string> {
   for (const [index, result] of results.entries()) {
     const { plan, startedAt } = result;
-    const facts = `${describeLoop(plan.loop)}, ${formatCount(plan.connections)} connections × ${formatCount(plan.inFlight)} in flight`;
+    const facts = `${describeLoop(plan.loop)}, ${plan.connections === 1 ? '1 connection' : `${formatCount(plan.connections)} connections`} × ${formatCount(plan.inFlight)} in flight`;
     const line = `${letterOf(index)}: ${names[index]}, ${startedAt}, hdfs://${plan.host}:${plan.port}, ${facts}`;
     yield plainText(line, MAX_WARNING_CHARACTERS);
   }
@@ -116,21 +132,11 @@ function listRows(results: Pair): Row[] {
   for (const basis of ['corrected', 'service'] as const) {
     rows.push({ heading: `latency, ${basis}` });
     for (const [key, name] of PERCENTILES) {
-      add(name, formatMicros, ({ calls, latency }) => (calls === 0 ? null : latency[basis][key]));
+      add(name, formatMicros, (result) => (isUnknown(result, basis) ? null : result.latency[basis][key]));
     }
   }
-  rows.push(
-    ...listGroups(
-      'by operation, corrected latency',
-      results.map(({ operations }) => operations),
-    ),
-  );
-  rows.push(
-    ...listGroups(
-      'by mount, corrected latency',
-      results.map(({ targets }) => targets),
-    ),
-  );
+  rows.push(...listGroups('by operation', results, ({ operations }) => operations));
+  rows.push(...listGroups('by mount', results, ({ targets }) => targets));
   rows.push(...listErrors(results));
   if (results.some(({ watched }) => watched !== null)) {
     rows.push({ heading: 'watched process' });
@@ -155,13 +161,25 @@ function invert(cpuMicrosPerCall: number | undefined): number | null {
   return cpuMicrosPerCall === undefined || cpuMicrosPerCall === 0 ? null : 1_000_000 / cpuMicrosPerCall;
 }
 
-/** Every row has the name of its group, so that it can be found with grep. */
-function listGroups(heading: string, lists: readonly (readonly Group[])[]): Row[] {
+type Basis = 'corrected' | 'service';
+
+/** In a closed loop no call is due at a time: there is nothing to correct. */
+function isUnknown({ calls, plan }: LoadResult, basis: Basis): boolean {
+  return calls === 0 || (basis === 'corrected' && plan.loop.kind === 'closed');
+}
+
+/** Every row has the name of its group, so that it can be found with grep. Two closed loops are compared by their service times. */
+function listGroups(kind: string, results: Pair, read: (result: LoadResult) => readonly Group[]): Row[] {
+  const basis = results.every(({ plan }) => plan.loop.kind === 'closed') ? 'service' : 'corrected';
+  const lists = results.map(read);
   const rows = joinNames(lists).flatMap((full): Row[] => {
     const groups = lists.map((list) => list.find((group) => group.name === full));
     const name = plainText(full, MAX_NAME_CHARACTERS);
     const latency = (key: 'p50' | 'p99' | 'p999') =>
-      groups.map((group) => (group === undefined || group.corrected.count === 0 ? null : group.corrected[key]));
+      results.map((result, index) => {
+        const group = groups[index];
+        return group === undefined || group[basis].count === 0 || isUnknown(result, basis) ? null : group[basis][key];
+      });
     return [
       { name: `${name} calls`, show: formatCount, values: groups.map((group) => group?.calls) },
       { name: `${name} errors`, show: formatCount, values: groups.map((group) => group?.errors) },
@@ -170,7 +188,7 @@ function listGroups(heading: string, lists: readonly (readonly Group[])[]): Row[
       { name: `${name} p99.9`, show: formatMicros, values: latency('p999') },
     ];
   });
-  return rows.length === 0 ? [] : [{ heading }, ...rows];
+  return rows.length === 0 ? [] : [{ heading: `${kind}, ${basis} latency` }, ...rows];
 }
 
 function listErrors(results: Pair): Row[] {

@@ -64,7 +64,7 @@ function parseExpectation(text: string, plan: LoadPlan): Expectation {
   if (metric === undefined) {
     const near = nearestWord(subject.slice(subject.lastIndexOf('.') + 1), METRICS);
     throw new UsageError(
-      `--expect ${text}: there is no metric ${subject}${near === null ? '' : `; did you mean ${near}?`} It knows ${METRICS.join(', ')}`,
+      `--expect ${text}: there is no metric ${subject}${near === null ? '.' : `; did you mean ${near}?`} It knows ${METRICS.join(', ')}`,
     );
   }
   if (scope.endsWith('.')) throw new UsageError(`--expect ${text}: there is no name before the last dot`);
@@ -126,6 +126,13 @@ export function judgeExpectations(expectations: readonly Expectation[], result: 
     }
     return { expectation, value, unknown: '', held: compare(value, expectation) };
   });
+}
+
+/** The result with what was expected of it, as --json writes it. */
+export function recordVerdicts(result: LoadResult, verdicts: readonly Verdict[]): LoadResult {
+  if (verdicts.length === 0) return result;
+  const expectations = verdicts.map(({ expectation, value, held }) => ({ text: expectation.text, value, held }));
+  return { ...result, expectations };
 }
 
 /** What is measured says nothing about an upper limit when the percentile lies among calls without a latency. */

@@ -70,14 +70,14 @@ function describeStart({ loop, warmupMs }: LoadPlan): string {
 }
 
 function renderPace(result: LoadResult): string[] {
-  const { calls, callsPerSecond, askedPerSecond, achievedShare, errors, errorShare } = result;
+  const { calls, callsPerSecond, askedPerSecond, achievedShare, successes, errors, errorShare } = result;
   const achieved =
     askedPerSecond === null || achievedShare === null
       ? ''
       : `, ${formatShare(achievedShare)} of the ${formatRate(askedPerSecond)} asked`;
   const lines = [
     `achieved ${formatRate(callsPerSecond)} calls/s${achieved}`,
-    `${count(calls, 'call')} answered, ${count(errors, 'error')} (${formatShare(errorShare)})`,
+    `${count(calls, 'call')} over: ${count(successes, 'success', 'successes')}, ${count(errors, 'error')} (${formatShare(errorShare)})`,
   ];
   if (result.saturated && result.gaveUp !== true) {
     lines.push(
@@ -88,10 +88,10 @@ function renderPace(result: LoadResult): string[] {
 }
 
 function* describeLate(result: LoadResult): Generator<string> {
-  const { plan, lateForSlots, lateForLoader, unsent, unanswered, substituted, gaveUp } = result;
+  const { plan, lateForSlots, lateForLoader, unsent, unanswered, substituted, nothingFound = 0, gaveUp } = result;
   if (lateForSlots > 0) {
     const or = plan.loop.kind === 'replay' ? ', or an earlier call that they depend on had no reply' : '';
-    yield `${count(lateForSlots, 'call')} sent late because all connections had their --in-flight calls or too much to write${or}; the wait is in the corrected latencies`;
+    yield `${count(lateForSlots, 'call')} sent late because no connection had a free slot (--in-flight) and room to write, or none was open${or}; the wait is in the corrected latencies`;
   }
   if (lateForLoader > 0) yield `${count(lateForLoader, 'call')} sent late because the loader was late`;
   if (unsent > 0) {
@@ -100,6 +100,7 @@ function* describeLate(result: LoadResult): Generator<string> {
   }
   if (unanswered > 0)
     yield `${count(unanswered, 'call')} without a reply when the run was ended; their latencies are missing too`;
+  if (nothingFound > 0) yield `${count(nothingFound, 'call')} found nothing`;
   if (substituted > 0) {
     yield `${count(substituted, 'call')} that found nothing of this run to rename, change or delete: mkdirs took the place`;
   }
@@ -195,6 +196,6 @@ function describeSendDelay({ sendDelay }: LoaderHealth): string {
   return `calls written p50 ${formatMicros(sendDelay.p50)} p99 ${formatMicros(sendDelay.p99)} after they were due, `;
 }
 
-function count(number: number, noun: string): string {
-  return `${formatCount(number)} ${noun}${number === 1 ? '' : 's'}`;
+function count(number: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(number)} ${number === 1 ? noun : plural}`;
 }

@@ -23,7 +23,7 @@ export function readResult(file: string): LoadResult {
     };
     throw new UsageError(`${file}: cannot be read: ${reasons[code] ?? code}`);
   }
-  return checkResult(parseJson(file, text), file);
+  return checkResult(pickResult(parseJson(file, text), file), file);
 }
 
 function parseJson(file: string, text: string): unknown {
@@ -32,6 +32,15 @@ function parseJson(file: string, text: string): unknown {
   } catch {
     throw new UsageError(`${file}: is not JSON; give a file that 'switchyard load --json FILE' wrote`);
   }
+}
+
+/** The result in what `load ceiling` and `load soak` write: that of the highest rate which held, and that of the soak. */
+function pickResult(value: unknown, file: string): unknown {
+  if (!isRecord(value)) return value;
+  if (value['kind'] === 'soak') return value['result'];
+  if (value['kind'] !== 'ceiling') return value;
+  if (value['best'] !== null) return value['best'];
+  throw new UsageError(`${file}: is of a search in which no rate held: there is nothing to compare`);
 }
 
 /** The value as a result. Throws UsageError that names `file` and the first field that is missing or wrong. */
@@ -183,9 +192,11 @@ const RESULT = record({
     'substituted',
   ),
   ...numbers('successes', 'errors', 'errorShare'),
+  nothingFound: optional(number),
   askedPerSecond: orNull(number),
   achievedShare: orNull(number),
   saturated: flag,
+  expectations: optional(list(record({ text, value: orNull(number), held: flag }))),
   errorClasses: list(record({ class: text, count: number, firstMessage: text })),
   latency: record({ corrected: PERCENTILES, service: PERCENTILES }),
   operations: list(GROUP),

@@ -7,7 +7,14 @@ import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
 import { Progress } from '../run/progress.ts';
 import { type RunOptions, runLoad, warmupMs } from '../run/run.ts';
-import { type Expectation, judgeExpectations, parseExpectations, renderVerdicts, type Verdict } from './expect.ts';
+import {
+  type Expectation,
+  judgeExpectations,
+  parseExpectations,
+  recordVerdicts,
+  renderVerdicts,
+  type Verdict,
+} from './expect.ts';
 import { renderResult } from './print.ts';
 import type { LoadResult } from './result.ts';
 
@@ -44,6 +51,7 @@ export function readReporting(flags: OutputFlags, plan: LoadPlan): Reporting {
 
 /** Opening is the only test that counts; what was not there before is not there after it. */
 export function refuseUnwritable(flag: string, file: string): void {
+  if (file === '-') throw new UsageError(`${flag} -: only --json can go to standard output; name a file`);
   const isThere = existsSync(file);
   try {
     closeSync(openSync(file, 'a'));
@@ -110,13 +118,14 @@ export async function reportResult(result: LoadResult, reporting: Reporting): Pr
   for (const line of renderResult(result)) print(line);
   if (verdicts.length > 0) print('');
   for (const line of renderVerdicts(verdicts)) print(line);
-  const text = json === null ? '' : `${JSON.stringify(result)}\n`;
+  const recorded = recordVerdicts(result, verdicts);
+  const text = json === null ? '' : `${JSON.stringify(recorded)}\n`;
   if (json === '-') process.stdout.write(text);
   else if (json !== null) writeResult(json, text);
   if (hgrm !== null) attemptWrite(hgrm, () => writeDistributions(hgrm, result.histogram));
   if (html !== null) {
     const { renderReport } = await import('../report/page.ts');
-    writeResult(html, renderReport([result]));
+    writeResult(html, renderReport([recorded]));
   }
   return judge(result, verdicts);
 }

@@ -32,7 +32,7 @@ export interface Group extends Latency {
 }
 
 export interface ErrorClass {
-  /** Java class, `timeout`, or `connection`. */
+  /** Java class, `timeout`, `connection`, `false`, `missing` or `protocol`. */
   readonly class: string;
   readonly count: number;
   readonly firstMessage: string;
@@ -107,12 +107,16 @@ export interface LoadResult {
   readonly endedEarly?: boolean;
   /** The server was gone for so long that the run ended itself; the calls that it did not make are in `unsent`. */
   readonly gaveUp?: boolean;
-  /** Answered within the measured time, errors included. */
+  /**
+   * Calls due in the measured time that were answered, timed out or were lost, also after its end: `successes` and `errors` together, and the
+   * sum of `operations` and of `targets`. In a closed loop: sent in it.
+   */
   readonly calls: number;
+  /** Replies within the measured time through that time, whenever their calls were due. */
   readonly callsPerSecond: number;
   /** Open loop and replay; null in a closed loop. */
   readonly askedPerSecond: number | null;
-  /** Achieved through asked; null in a closed loop. Below SATURATED_SHARE the run is `saturated`. */
+  /** Open loop: share of the calls due in the measured time that were answered before its end, or merely under way at it. Null in a closed loop. Below SATURATED_SHARE the run is `saturated`. */
   readonly achievedShare: number | null;
   readonly saturated: boolean;
   readonly lateForSlots: number;
@@ -121,12 +125,16 @@ export interface LoadResult {
   /** Sent, and without a reply when an early end gave them up: they have no latency, as the unsent ones. */
   readonly unanswered: number;
   readonly substituted: number;
+  /** Reads of paths given with --paths, or of a replay, that found nothing there: successes. Of own files they are errors, `missing`. */
+  readonly nothingFound?: number;
   /** Measured calls that were answered with success. Together with `errors` it makes all that have a latency. */
   readonly successes: number;
   readonly errors: number;
-  /** Share of the calls that were answered, timed out or were lost, 0 … 1. */
+  /** Share of `calls`, 0 … 1. */
   readonly errorShare: number;
   readonly errorClasses: readonly ErrorClass[];
+  /** Of --expect. `value` as the expectation has it: µs, a share, or calls per second; null when it is unknown, and then it is not held. */
+  readonly expectations?: readonly { readonly text: string; readonly value: number | null; readonly held: boolean }[];
   readonly latency: Latency;
   readonly operations: readonly Group[];
   readonly targets: readonly Group[];

@@ -1,11 +1,12 @@
-/** SIGINT and SIGTERM of a run: the first ends it early and lets it clean up, the second ends the process at once. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** SIGINT, SIGTERM and SIGHUP of a run: the first ends it early and lets it clean up, the second ends the process at once. */
 export class Interrupt implements Disposable {
   readonly #controller = new AbortController();
   readonly #onSignal = () => this.#receive();
 
   constructor() {
-    process.on('SIGINT', this.#onSignal);
-    process.on('SIGTERM', this.#onSignal);
+    for (const name of SIGNALS) process.on(name, this.#onSignal);
   }
 
   get signal(): AbortSignal {
@@ -13,8 +14,7 @@ export class Interrupt implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    process.off('SIGINT', this.#onSignal);
-    process.off('SIGTERM', this.#onSignal);
+    for (const name of SIGNALS) process.off(name, this.#onSignal);
   }
 
   #receive(): void {

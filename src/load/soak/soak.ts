@@ -6,7 +6,7 @@ import type { Ceiling } from '../ceiling/search.ts';
 import { StepPlans } from '../ceiling/step.ts';
 import { writeDistributions } from '../histogram/hdr-files.ts';
 import type { LoadPlan } from '../plan/plan.ts';
-import { judgeExpectations, renderVerdicts } from '../result/expect.ts';
+import { judgeExpectations, recordVerdicts, renderVerdicts } from '../result/expect.ts';
 import { formatShare } from '../result/format.ts';
 import { renderResult } from '../result/print.ts';
 import { attemptWrite, describeFailure, measure, type Reporting } from '../result/reporting.ts';
@@ -94,9 +94,10 @@ async function reportSoak(report: SoakReport, reporting: Reporting, print: Print
   for (const line of [...renderResult(result), '', ...formatDrifts(report)]) print(line);
   if (verdicts.length + expectations.length > 0) print('');
   for (const line of [...renderVerdicts(verdicts), ...expectations.map(formatChecked)]) print(line);
-  await writeFiles(json, html, toSoakJson(report), async () => {
+  const recorded = { ...report, result: recordVerdicts(result, verdicts) };
+  await writeFiles(json, html, toSoakJson(recorded), async () => {
     const { renderSoakPage } = await import('../ceiling/page.ts');
-    return renderSoakPage(report);
+    return renderSoakPage(recorded);
   });
   if (hgrm !== null) attemptWrite(hgrm, () => writeDistributions(hgrm, result.histogram));
   const failure = describeFailure(result);

@@ -11,7 +11,7 @@ import type { PathTable } from './path-table.ts';
  * Frames of calls as a Java client sends them, written in place:
  *
  *   frame = length:u32be head bodyBytes:varint body
- *   head  = delimited { 08 02 · 10 00 · 18 callId · 22 clientId · 28 00 [· 4a routerFederatedState] } delimited { method · protocol · version }
+ *   head  = delimited { 08 02 · 10 00 · 18 callId · 22 clientId · 28 00 [· 40 00 | 4a routerFederatedState] } delimited { method · protocol · version }
  *   body  = 0a path [12 destination] tail
  *
  * Head and tail are made beforehand for each request; call id (always four bytes), client id and paths are written for each call.
@@ -35,6 +35,8 @@ const CALL_ID_BYTES = 4;
 const PATH_TAG = 0x0a;
 const DESTINATION_TAG = 0x12;
 const FEDERATED_STATE_TAG = 0x4a;
+/** `stateId` 0: any state is new enough. */
+const ZERO_STATE_ID: Buffer = Buffer.from([0x40, 0]);
 /** Length and tag of the body, of source and destination. */
 const BODY_EXTRA_BYTES = 5 + 6 + 6;
 const ZERO = 0x30;
@@ -67,6 +69,11 @@ export class CallFrames {
     this.#scratch = targets.map((target) => Buffer.from(scratchPath(target, thread, 0, 0)));
     this.#heads = this.#plainHeads;
     this.#useHeads(this.#plainHeads);
+  }
+
+  /** Calls carry the state id 0 until there is a federated state: an observer refuses reads without a state id. Routers pass over it. */
+  setZeroState(): void {
+    this.#useHeads(this.#plainHeads.map((head) => insertField(head, ZERO_STATE_ID)));
   }
 
   /** Calls carry this RouterFederatedStateProto from now on; an empty one is left out. */
@@ -185,14 +192,18 @@ function encodeTail(form: RequestForm): Buffer {
   return Buffer.from(message.subarray(before.length / 2));
 }
 
-/** `head` with the state as the last field of its RpcRequestHeaderProto, which is shorter than 128 bytes without it. */
 function insertState(head: Buffer, state: Buffer): Buffer {
-  const headerEnd = LENGTH_BYTES + 1 + head[LENGTH_BYTES]!;
   const prefix = Buffer.alloc(1 + varint32Size(state.length));
   prefix[0] = FEDERATED_STATE_TAG;
   writeVarint32(prefix, 1, state.length);
-  const headerBytes = head[LENGTH_BYTES]! + prefix.length + state.length;
+  return insertField(head, Buffer.concat([prefix, state]));
+}
+
+/** `head` with the field as the last one of its RpcRequestHeaderProto, which is shorter than 128 bytes without it. */
+function insertField(head: Buffer, field: Buffer): Buffer {
+  const headerEnd = LENGTH_BYTES + 1 + head[LENGTH_BYTES]!;
+  const headerBytes = head[LENGTH_BYTES]! + field.length;
   const length = Buffer.alloc(LENGTH_BYTES + varint32Size(headerBytes));
   writeVarint32(length, LENGTH_BYTES, headerBytes);
-  return Buffer.concat([length, head.subarray(LENGTH_BYTES + 1, headerEnd), prefix, state, head.subarray(headerEnd)]);
+  return Buffer.concat([length, head.subarray(LENGTH_BYTES + 1, headerEnd), field, head.subarray(headerEnd)]);
 }

@@ -1,16 +1,19 @@
 import { Status } from '../../wire/reply-head.ts';
 import { textOf } from '../../wire/text.ts';
-import { hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
+import { findsNothing, hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
 import { type CallFrames, COMPLETE } from './call-frames.ts';
 import type { CallSource } from './calls.ts';
 import type { LoadConnection } from './connection.ts';
 import type { FederatedState } from './federated-state.ts';
 import type { Pacer, Sender } from './pacer.ts';
-import { FALSE_CLASS, PROTOCOL_CLASS, type Recorder, TIMEOUT_CLASS } from './recorder.ts';
-import { isTrueResult, Reply, ReplyKind, readReply } from './reply.ts';
+import { FALSE_CLASS, MISSING_CLASS, PROTOCOL_CLASS, type Recorder, TIMEOUT_CLASS } from './recorder.ts';
+import { isEmptyResult, isTrueResult, Reply, ReplyKind, readReply } from './reply.ts';
 
 const CREATE = OPERATION_NAMES.indexOf('create');
 const HAS_RESULT: readonly boolean[] = REQUEST_NAMES.map(hasResult);
+const FINDS_NOTHING: readonly boolean[] = REQUEST_NAMES.map(findsNothing);
+/** Beyond the median, when replies that were merely under way at the end are awaited: timers and reading take some time. */
+const GRACE_MS = 5;
 /** How the Java class ends that says that a path is not there. */
 const MISSING_PATH = 'FileNotFoundException';
 
@@ -37,6 +40,10 @@ export class Exchange implements Sender {
   substituted = 0;
   /** Answers that count for the rate. */
   replies = 0;
+  /** Calls due in the measured time that kept up: answered before its end, or after it within the time that a call usually takes. */
+  keptUp = 0;
+  /** Reads of given paths, and of a replay, that were answered with nothing; measured ones. */
+  nothingFound = 0;
   firstSentMs: number = Number.POSITIVE_INFINITY;
   lastReplyMs = 0;
   readonly #calls: CallSource;
@@ -51,6 +58,8 @@ export class Exchange implements Sender {
   /** Connections that the flush has emptied: calls may go to them again. */
   readonly #resumed: LoadConnection[] = [];
   #isAwake = false;
+  /** Until then replies count as kept up; -1: not known yet. */
+  #graceEndMs = -1;
 
   constructor(
     calls: CallSource,
@@ -130,6 +139,8 @@ export class Exchange implements Sender {
     if (kind !== ReplyKind.SUCCESS) this.#settleFailure(connection, slot, kind, buffer);
     else if (HAS_RESULT[request] === true && !isTrueResult(buffer, reply.bodyStart, end)) {
       this.#recordError(connection, slot, FALSE_CLASS, `${REQUEST_NAMES[request]} was answered with false`);
+    } else if (FINDS_NOTHING[request] === true && isEmptyResult(buffer, reply.bodyStart)) {
+      this.#settleNothing(connection, slot);
     } else if (request === CREATE) {
       this.#sendComplete(connection, slot);
       return;
@@ -241,6 +252,9 @@ export class Exchange implements Sender {
   #recordReply(connection: LoadConnection, slot: number): void {
     const { slots, nowMs } = connection;
     const isMeasured = slots.measured[slot] === 1;
+    const { startMs, endMs, isTimed } = this.time;
+    // Before this call is recorded: it must not lengthen its own grace.
+    if (isMeasured && (!isTimed || nowMs < endMs || nowMs < this.#findGraceEnd(endMs))) this.keptUp++;
     this.#recorder.replies++;
     this.#recorder.recordLatency(
       slots.cells[slot]!,
@@ -248,10 +262,33 @@ export class Exchange implements Sender {
       nowMs - slots.dueAt[slot]!,
       nowMs - slots.sentAt[slot]!,
     );
-    const { startMs, endMs, isTimed } = this.time;
     if (isTimed ? nowMs < startMs || nowMs >= endMs : !isMeasured) return;
     this.replies++;
     this.lastReplyMs = nowMs;
+  }
+
+  /** The end of the time in which a reply shows that the server keeps up. Asked after the end of the measured time. */
+  #findGraceEnd(endMs: number): number {
+    if (this.#graceEndMs < 0) this.#graceEndMs = endMs + this.#recorder.medianServiceMs() + GRACE_MS;
+    return this.#graceEndMs;
+  }
+
+  /** A read has found nothing. Of what this run has made, nothing may be missing. */
+  #settleNothing({ slots }: LoadConnection, slot: number): void {
+    const cell = slots.cells[slot]!;
+    const isMeasured = slots.measured[slot] === 1;
+    const name = REQUEST_NAMES[slots.requests[slot]!];
+    if (this.#recorder.targetOf(cell) >= 0) {
+      this.#recorder.recordError(
+        cell,
+        isMeasured,
+        MISSING_CLASS,
+        `${name} found nothing at a path that this run has made`,
+      );
+    } else if (isMeasured) {
+      this.nothingFound++;
+      this.#recorder.recordSuccess(cell);
+    }
   }
 
   #recordError(connection: LoadConnection, slot: number, errorClass: string, message: string): void {

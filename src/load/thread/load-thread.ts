@@ -72,6 +72,7 @@ export class LoadThread implements ConnectionOwner {
       plan.loop.kind === 'replay' ? new ReplayCalls(plan, replay, paths) : new MixCalls(plan, thread, paths);
     this.#schedule = createSchedule(plan.loop, start.rateShare, thread, plan.threads, replay);
     const frames = new CallFrames(plan.targets, thread, paths, `switchyard-load-${plan.seed}-${thread}`);
+    if (plan.observerReads) frames.setZeroState();
     this.#recorder = new Recorder(plan.targets.length);
     const federated = plan.observerReads ? new FederatedState() : null;
     const isClosed = plan.loop.kind === 'closed';
@@ -265,6 +266,8 @@ export class LoadThread implements ConnectionOwner {
     return {
       kind: 'final',
       replies: exchange.replies,
+      keptUp: exchange.keptUp,
+      nothingFound: exchange.nothingFound,
       ...this.#findMeasuredTime(nowMs),
       due: pacer?.due ?? 0,
       lateForSlots: pacer?.lateForSlots ?? 0,

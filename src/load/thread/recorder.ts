@@ -1,3 +1,4 @@
+import { quantileMicros } from '../histogram/latency.ts';
 import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { CellReport, SecondReport } from '../plan/plan.ts';
@@ -9,6 +10,8 @@ export const TIMEOUT_CLASS = 'timeout';
 export const CONNECTION_CLASS = 'connection';
 /** The call was answered, with false. */
 export const FALSE_CLASS = 'false';
+/** A read of a file that this run has made was answered with nothing. */
+export const MISSING_CLASS = 'missing';
 /** A reply that breaks the protocol. */
 export const PROTOCOL_CLASS = 'protocol';
 const MAX_MESSAGE_CHARACTERS = 300;
@@ -57,6 +60,21 @@ export class Recorder {
 
   operationOf(cell: number): number {
     return Math.floor(cell / (this.#targets + 1));
+  }
+
+  /** Index in plan.targets, or -1. */
+  targetOf(cell: number): number {
+    return (cell % (this.#targets + 1)) - 1;
+  }
+
+  /** Service time that half of the measured calls so far took at most, ms; 0 without any. Not for each call: it adds up all cells. */
+  medianServiceMs(): number {
+    const counts = createCounts();
+    for (const cell of this.#cells) {
+      if (cell !== null) for (let i = 0; i < counts.length; i++) counts[i] = counts[i]! + cell.service[i]!;
+    }
+    const [micros = 0] = quantileMicros(counts, [0.5]);
+    return micros / 1000;
   }
 
   recordLatency(cell: number, isMeasured: boolean, correctedMs: number, serviceMs: number): void {
@@ -122,7 +140,7 @@ export class Recorder {
       if (cell === null || operation === undefined) continue;
       reports.push({
         operation,
-        target: (index % (this.#targets + 1)) - 1,
+        target: this.targetOf(index),
         corrected: cell.corrected,
         service: cell.service,
         correctedMaxMs: cell.correctedMaxMs,

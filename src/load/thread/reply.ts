@@ -78,6 +78,11 @@ export function isTrueResult(buffer: Buffer, bodyStart: number, end: number): bo
   );
 }
 
+/** The response message at `bodyStart` is empty: of a read that found nothing at its path. */
+export function isEmptyResult(buffer: Buffer, bodyStart: number): boolean {
+  return buffer[bodyStart] === 0;
+}
+
 function isSame(buffer: Buffer, at: number, clientId: Buffer): boolean {
   for (let i = 0; i < CLIENT_ID_BYTES; i++) if (buffer[at + i] !== clientId[i]) return false;
   return true;

@@ -1,5 +1,6 @@
 import { formatClock, formatPercentile, formatValue } from './format.js';
 import { makeLegend, offerLines } from './legend.js';
+import { findAlone } from './points.js';
 import { makeAxes, makeScales, readColour } from './scales.js';
 
 /** @typedef {import('../chart-spec.ts').ChartSpec} ChartSpec */
@@ -9,6 +10,9 @@ import { makeAxes, makeScales, readColour } from './scales.js';
 
 const TALL_PX = 320;
 const SHORT_PX = 200;
+
+/** Diameter of a value that no line joins to another. */
+const POINT_PX = 5;
 
 /** How far a key zooms. */
 const ZOOM = 0.6;
@@ -58,6 +62,7 @@ export class Chart {
    */
   options(log) {
     const { spec } = this;
+    const alone = spec.lines.map(({ values }) => findAlone(values, spec.kind === 'percentile'));
     return {
       width: this.width(),
       height: spec.tall ? TALL_PX : SHORT_PX,
@@ -81,7 +86,12 @@ export class Chart {
           ...(line.dashed ? { dash: [6, 4] } : {}),
           show: this.isShown(index),
           spanGaps: spec.kind === 'percentile',
-          points: { show: spec.x.length < 3 },
+          points: {
+            show: false,
+            size: POINT_PX,
+            fill: readColour(`line-${line.colour}`),
+            filter: () => alone[index] ?? null,
+          },
         })),
       ],
       hooks: {

@@ -1,0 +1,1 @@
+export declare function findAlone(values: readonly (number | null)[], spansGaps: boolean): number[] | null;
