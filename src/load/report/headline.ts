@@ -133,14 +133,15 @@ interface Fact {
 const RATE_FACTS: readonly Fact[] = [
   { name: 'answered calls/s', read: (r) => r.callsPerSecond, show: formatNumber, better: 'higher' },
   { name: 'asked calls/s', read: (r) => r.askedPerSecond, show: formatNumber, better: null },
-  { name: 'answered of asked', read: (r) => r.achievedShare, show: formatShare, better: null },
+  { name: 'kept up with, of asked', read: (r) => r.achievedShare, show: formatShare, better: null },
   { name: 'calls', read: (r) => r.calls, show: formatNumber, better: null },
   { name: 'errors', read: (r) => r.errors, show: formatNumber, better: 'lower' },
   { name: 'share of errors', read: (r) => r.errorShare, show: formatShare, better: null },
-  { name: 'sent late, no free slot', read: (r) => r.lateForSlots, show: formatNumber, better: 'lower' },
+  { name: 'sent late, no free slot or connection', read: (r) => r.lateForSlots, show: formatNumber, better: 'lower' },
   { name: 'sent late, loader busy', read: (r) => r.lateForLoader, show: formatNumber, better: null },
   { name: 'due and never sent', read: (r) => r.unsent, show: formatNumber, better: 'lower' },
   { name: 'without a reply at the end', read: (r) => r.unanswered, show: formatNumber, better: 'lower' },
+  { name: 'found nothing', read: (r) => r.nothingFound ?? null, show: formatNumber, better: null },
   { name: 'replaced by mkdirs', read: (r) => r.substituted, show: formatNumber, better: null },
   {
     name: 'server CPU per call',
