@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait.ts';
 
 const HOST = '127.0.0.1';
 const OWN = 'switchyard-load-0a1b2c3d';
-const WORK: Target = { name: '/work', directory: '/work', own: `/work/${OWN}` };
+const WORK: Target = { name: '/place', directory: '/place', own: `/place/${OWN}` };
 const OTHER: Target = { name: '/other', directory: '/other', own: `/other/${OWN}` };
 const MARKER = markerPath(WORK.own);
 const HOUR_MS = 3_600_000;
@@ -24,7 +24,7 @@ beforeEach(async () => {
   simulator = await startSimulator({ nameservices: ['ns0'], namenodes: 1, superuser: 'root' });
   port = simulator.nameservices[0]!.namenodes[0]!.port;
   root = await HdfsClient.connect({ host: HOST, port, user: 'root' });
-  await root.mkdirs('/work', 0o777);
+  await root.mkdirs('/place', 0o777);
   await root.mkdirs('/other', 0o777);
 });
 
@@ -40,7 +40,15 @@ function planFor(changes: Partial<LoadPlan> = {}): LoadPlan {
 async function cleaned(...args: string[]): Promise<{ code: number; text: string }> {
   const write = vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
   try {
-    const code = await clean(['--fs', `hdfs://${HOST}:${port}`, '--mounts', '/work,/other', '--user', 'root', ...args]);
+    const code = await clean([
+      '--fs',
+      `hdfs://${HOST}:${port}`,
+      '--mounts',
+      '/place,/other',
+      '--user',
+      'root',
+      ...args,
+    ]);
     return { code, text: write.mock.calls.map(([text]) => String(text)).join('') };
   } finally {
     write.mockRestore();
@@ -81,21 +89,21 @@ describe('leftovers of earlier runs', () => {
     const removed = await cleaned('--older-than', '0');
     expect(removed.text).toMatch(`removed  ${WORK.own}`);
     expect((await cleaned('--older-than', '0')).text).toMatch(RegExp(`^${unmarked}[^\n]*\n$`));
-    expect(await namesIn('/work')).toEqual([]);
+    expect(await namesIn('/place')).toEqual([]);
     expect(await namesIn('/other')).toEqual(['mine', 'switchyard-load-ffffffff']);
   });
 
   it('without a marker are named, and removed when they are empty and old', async () => {
-    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /work, /other\n');
+    expect((await cleaned('--older-than', '0')).text).toBe('nothing was left in /place, /other\n');
     await root.mkdirs(WORK.own);
     expect((await cleaned()).text).toMatch(
       RegExp(`^kept     ${WORK.own}: no marker, empty, last changed .* --older-than\n$`),
     );
     await setTime(WORK.own, Date.now() - 2 * HOUR_MS);
     expect((await cleaned('--dry-run')).text).toMatch(`found    ${WORK.own}: no marker`);
-    expect(await namesIn('/work')).toEqual([OWN]);
+    expect(await namesIn('/place')).toEqual([OWN]);
     expect((await cleaned()).text).toMatch(`removed  ${WORK.own}: no marker`);
-    expect(await namesIn('/work')).toEqual([]);
+    expect(await namesIn('/place')).toEqual([]);
   });
 
   it('are as old as their marker, whatever changed in them', async () => {
@@ -104,7 +112,7 @@ describe('leftovers of earlier runs', () => {
     await setTime(MARKER, nowMs - 2 * HOUR_MS);
     await root.createEmptyFile(`${WORK.own}/files/new`);
     expect((await cleaned()).text).toMatch(`removed  ${WORK.own}`);
-    expect(await namesIn('/work')).toEqual([]);
+    expect(await namesIn('/place')).toEqual([]);
   });
 
   it('are none while the marker is renewed, although nothing changes in them', async () => {
@@ -161,6 +169,6 @@ describe('the renewal of markers', () => {
     const second = await timeOf(other);
     await waitUntil(async () => (await timeOf(other)) > second, 'second renewal');
     // What was removed does not come back.
-    expect(await namesIn('/work')).toEqual([]);
+    expect(await namesIn('/place')).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ beforeEach(async () => {
   simulator = await startSimulator({ nameservices: ['ns0', 'ns1'], namenodes: 2, superuser: 'root' });
   port = simulator.nameservices[0]!.namenodes[0]!.port;
   root = await HdfsClient.connect({ host: HOST, port, user: 'root' });
-  await root.mkdirs('/work', 0o777);
+  await root.mkdirs('/place', 0o777);
   await root.mkdirs('/other', 0o777);
 });
 
@@ -49,7 +49,7 @@ function planFor(changes: Partial<LoadPlan> = {}): LoadPlan {
       { operation: 'getFileInfo', weight: 1 },
       { operation: 'mkdirs', weight: 1 },
     ],
-    targets: [targetIn('/work')],
+    targets: [targetIn('/place')],
     paths: [],
     distribution: { kind: 'uniform' },
     filesPerTarget: 250,
@@ -81,7 +81,7 @@ describe('the own directory of a run', () => {
     const plan = planFor();
     const target = plan.targets[0]!;
     await prepareNamespace(plan);
-    const paths = new Set(await tree(root, '/work'));
+    const paths = new Set(await tree(root, '/place'));
     for (let file = 0; file < plan.filesPerTarget; file++) expect(paths).toContain(filePath(target, file));
     expect(paths).toContain(markerPath(target.own));
     for (const thread of [0, 1]) {
@@ -93,31 +93,31 @@ describe('the own directory of a run', () => {
     }
     expect((await root.getFileInfo(filePath(target, 0)))?.owner).toBe('alice');
     await removeNamespace(plan);
-    expect(await tree(root, '/')).toEqual(['/other', '/work']);
+    expect(await tree(root, '/')).toEqual(['/other', '/place']);
     // What is gone already is what was wanted.
     await removeNamespace(plan);
   });
 
   it('has no files when nothing reads them, and no scratch directories when nothing is changed', async () => {
-    const { own } = targetIn('/work');
+    const { own } = targetIn('/place');
     await prepareNamespace(planFor({ mix: [{ operation: 'create', weight: 1 }] }));
     const changing = await tree(root, own);
     expect(changing.filter((path) => path.includes('/files'))).toEqual([]);
-    expect(changing).toContain(scratchGroup(targetIn('/work'), 1, 0));
+    expect(changing).toContain(scratchGroup(targetIn('/place'), 1, 0));
     await removeNamespace(planFor());
     await prepareNamespace(planFor({ mix: [{ operation: 'getListing', weight: 1 }], filesPerTarget: 2 }));
     expect(await tree(root, own)).toEqual([
       markerPath(own),
       `${own}/files`,
       `${own}/files/d00`,
-      filePath(targetIn('/work'), 0),
-      filePath(targetIn('/work'), 1),
+      filePath(targetIn('/place'), 0),
+      filePath(targetIn('/place'), 1),
     ]);
   });
 
   it('is not brought back by calls that are late', async () => {
     const plan = planFor({ filesPerTarget: 1 });
-    const target = targetIn('/work');
+    const target = targetIn('/place');
     await prepareNamespace(plan);
     await removeNamespace(plan);
     const forms = describeRequests('late', 1);
@@ -130,11 +130,11 @@ describe('the own directory of a run', () => {
         .call('org.apache.hadoop.hdfs.protocol.ClientProtocol', name, type, response, request)
         .catch((error: unknown) => expect(error).toBeInstanceOf(RemoteError));
     }
-    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(root, '/place')).toEqual([]);
   });
 
   it('of another run is left alone by one that comes second to the marker', async () => {
-    const { own } = targetIn('/work');
+    const { own } = targetIn('/place');
     const mkdirs = HdfsClient.prototype.mkdirs;
     const spy = vi.spyOn(HdfsClient.prototype, 'mkdirs').mockImplementationOnce(async function (
       this: HdfsClient,
@@ -145,17 +145,17 @@ describe('the own directory of a run', () => {
       await root.createEmptyFile(`${own}/theirs`);
       return made;
     });
-    const targets = [targetIn('/other'), targetIn('/work')].toReversed();
+    const targets = [targetIn('/other'), targetIn('/place')].toReversed();
     await expect(prepareNamespace(planFor({ targets }))).rejects.toThrow(`${own} is made by another run just now`);
     spy.mockRestore();
-    expect(await tree(root, '/work')).toEqual([own, markerPath(own), `${own}/theirs`]);
+    expect(await tree(root, '/place')).toEqual([own, markerPath(own), `${own}/theirs`]);
     expect(await tree(root, '/other')).toEqual([]);
   });
 
   it('comes about through a router, in every mount', async () => {
     await using router = await InlineRouter.start({
       nameservices: Object.fromEntries(simulator.nameservices.map((ns) => [ns.id, ns.namenodes.map((nn) => nn.port)])),
-      mounts: ['/a=ns0:/work', '/b=ns1:/there'],
+      mounts: ['/a=ns0:/place', '/b=ns1:/there'],
     });
     using other = await HdfsClient.connect({
       host: HOST,
@@ -165,15 +165,15 @@ describe('the own directory of a run', () => {
     await other.mkdirs('/there', 0o777);
     const plan = planFor({ port: router.port, targets: [targetIn('/a'), targetIn('/b')], filesPerTarget: 3 });
     await prepareNamespace(plan);
-    expect(await tree(root, '/work')).toContain(filePath(targetIn('/work'), 2));
+    expect(await tree(root, '/place')).toContain(filePath(targetIn('/place'), 2));
     expect(await tree(other, '/there')).toContain(filePath(targetIn('/there'), 2));
     await removeNamespace(plan);
-    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(root, '/place')).toEqual([]);
     expect(await tree(other, '/there')).toEqual([]);
   });
 
   it('gets entries of several owners', async () => {
-    const { own } = targetIn('/work');
+    const { own } = targetIn('/place');
     const entries = [
       { path: `${own}/replay/sub`, isDirectory: true, owner: null },
       { path: `${own}/replay`, isDirectory: true, owner: null },
@@ -190,7 +190,7 @@ describe('the own directory of a run', () => {
     await root.createEmptyFile('/file');
     const before = await tree(root, '/');
     const attempt = (directory: string) =>
-      prepareNamespace(planFor({ targets: [targetIn('/work'), targetIn(directory)] }));
+      prepareNamespace(planFor({ targets: [targetIn('/place'), targetIn(directory)] }));
     await expect(attempt('/none')).rejects.toThrow('/none does not exist; make it');
     await expect(attempt('/file')).rejects.toThrow('/file is not a directory');
     await root.mkdirs('/mine', 0o700);
@@ -209,26 +209,26 @@ describe('the own directory of a run', () => {
     await waitUntil(async () => (await root.getFileInfo(filePath(plan.targets[0]!, 0))) !== undefined, 'first file');
     controller.abort();
     await outcome;
-    expect(await tree(root, '/')).toEqual(['/other', '/work']);
+    expect(await tree(root, '/')).toEqual(['/other', '/place']);
   });
 });
 
 describe('removal', () => {
   it('leaves a directory without a marker as it is, names it, and removes the others', async () => {
-    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/work')] });
+    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/place')] });
     await prepareNamespace(plan);
     const { own } = targetIn('/other');
     await root.delete(markerPath(own));
     const before = await tree(root, '/other');
     const removed = removeNamespace(plan);
     await expect(removed).rejects.toThrow(`not removed: ${own}: it has no marker ${markerPath(own)}`);
-    await expect(removed).rejects.not.toThrow(targetIn('/work').own);
+    await expect(removed).rejects.not.toThrow(targetIn('/place').own);
     expect(await tree(root, '/other')).toEqual(before);
-    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(root, '/place')).toEqual([]);
   });
 
   it('goes on at the other mounts when one of them does not answer', async () => {
-    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/work')] });
+    const plan = planFor({ filesPerTarget: 1, targets: [targetIn('/other'), targetIn('/place')] });
     await prepareNamespace(plan);
     const getFileInfo = HdfsClient.prototype.getFileInfo;
     const spy = vi.spyOn(HdfsClient.prototype, 'getFileInfo').mockImplementation(async function (
@@ -240,9 +240,9 @@ describe('removal', () => {
     });
     const removed = removeNamespace(plan);
     await expect(removed).rejects.toThrow(`not removed: /other/${OWN}: no answer within 600 s`);
-    await expect(removed).rejects.not.toThrow(`/work/${OWN}`);
+    await expect(removed).rejects.not.toThrow(`/place/${OWN}`);
     spy.mockRestore();
-    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(root, '/place')).toEqual([]);
   });
 
   it('waits for an answer as long as the run does, and at least a second', async () => {
@@ -271,21 +271,21 @@ describe('removal', () => {
       info.mockRestore();
     }
     expect(onChecked).not.toHaveBeenCalled();
-    expect(await tree(root, '/work')).toEqual([]);
+    expect(await tree(root, '/place')).toEqual([]);
   });
 
   it.each([
-    ['the given directory itself', '/work'],
-    ['a directory of another name', '/work/data'],
-    ['one that only looks alike', `/work/${OWN}x`],
-    ['a directory further down', `/work/sub/${OWN}`],
-    ['a way up', `/work/../other/${OWN}`],
+    ['the given directory itself', '/place'],
+    ['a directory of another name', '/place/data'],
+    ['one that only looks alike', `/place/${OWN}x`],
+    ['a directory further down', `/place/sub/${OWN}`],
+    ['a way up', `/place/../other/${OWN}`],
   ])('refuses %s, whatever is in it', async (_, own) => {
-    await root.mkdirs('/work/data');
-    await root.createEmptyFile(markerPath('/work/data'));
-    await root.createEmptyFile(markerPath('/work'));
+    await root.mkdirs('/place/data');
+    await root.createEmptyFile(markerPath('/place/data'));
+    await root.createEmptyFile(markerPath('/place'));
     const before = await tree(root, '/');
-    const plan = planFor({ targets: [{ name: 'w', directory: '/work', own }] });
+    const plan = planFor({ targets: [{ name: 'w', directory: '/place', own }] });
     await expect(removeNamespace(plan)).rejects.toThrow('nothing was touched');
     await expect(prepareNamespace(plan)).rejects.toThrow('nothing was touched');
     expect(await tree(root, '/')).toEqual(before);
@@ -296,7 +296,7 @@ describe('removal', () => {
     await prepareNamespace(plan);
     await simulator.control({ op: 'transition', nameservice: 'ns0', namenode: 'nn0', to: 'standby' });
     const removed = removeNamespace(plan);
-    await expect(removed).rejects.toThrow(`not removed: /work/${OWN}`);
+    await expect(removed).rejects.toThrow(`not removed: /place/${OWN}`);
     await expect(removed).rejects.toThrow('name the active NameNode, or a router');
     await expect(removed).rejects.toThrow('load clean');
   });
@@ -309,7 +309,7 @@ describe('what a server answers', () => {
 
   it.each([
     [STANDBY, 'Operation category READ is not supported in state standby', 'name the active NameNode, or a router'],
-    [SAFE, 'Cannot create directory /work/x. Name node is in safe mode.', 'hdfs dfsadmin -safemode get'],
+    [SAFE, 'Cannot create directory /place/x. Name node is in safe mode.', 'hdfs dfsadmin -safemode get'],
     [RETRIABLE, `${SAFE}: Cannot create directory`, 'hdfs dfsadmin -safemode get'],
     [QUOTA, 'The NameSpace quota (directories and files) is exceeded', '--files'],
   ])('%s comes with a remedy', async (className, text, remedy) => {
