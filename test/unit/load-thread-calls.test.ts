@@ -5,10 +5,12 @@ import { filePath, isInside, MAX_PATH_BYTES, SCRATCH_GROUP_NAMES, scratchPath } 
 import { isChanging, OPERATION_NAMES, type OperationName, REQUEST_NAMES } from '../../src/load/plan/operations.ts';
 import type { LoadPlan, Target } from '../../src/load/plan/plan.ts';
 import { CallFrames, COMPLETE, FIRST_CALL_ID } from '../../src/load/thread/call-frames.ts';
-import { type CallSource, MixCalls, ReplayCalls } from '../../src/load/thread/calls.ts';
+import type { CallSource } from '../../src/load/thread/call-source.ts';
+import { MixCalls } from '../../src/load/thread/mix-calls.ts';
 import { limitPools, MAX_POOL_NAMES, NamePool } from '../../src/load/thread/name-pool.ts';
 import { PathTable } from '../../src/load/thread/path-table.ts';
 import { AliasTable, Random, zipfWeights } from '../../src/load/thread/random.ts';
+import { ReplayCalls } from '../../src/load/thread/replay-calls.ts';
 import { messageType, type Plain, readDelimited } from '../../src/wire/messages.ts';
 import { loadPlan, TARGET } from '../support/load-thread-run.ts';
 

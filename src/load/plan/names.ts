@@ -1,4 +1,4 @@
-/** How many names a run makes below each own directory. They are numbered, see thread/calls.ts. */
+/** How many names a run makes below each own directory. They are numbered, see thread/mix-calls.ts. */
 import { isChanging } from './operations.ts';
 import type { LoadPlan } from './plan.ts';
 

@@ -2,7 +2,7 @@ import { Status } from '../../wire/reply-head.ts';
 import { textOf } from '../../wire/text.ts';
 import { findsNothing, hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
 import { type CallFrames, COMPLETE } from './call-frames.ts';
-import type { CallSource } from './calls.ts';
+import type { CallSource } from './call-source.ts';
 import type { LoadConnection } from './connection.ts';
 import type { FederatedState } from './federated-state.ts';
 import type { Pacer, Sender } from './pacer.ts';

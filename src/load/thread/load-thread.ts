@@ -1,16 +1,17 @@
 import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../plan/plan.ts';
 import { warmupMs } from '../plan/warmup.ts';
 import { CallFrames } from './call-frames.ts';
-import { MixCalls, ReplayCalls } from './calls.ts';
 import { ClosedPacer } from './closed-pacer.ts';
 import { type ConnectionOwner, LoadConnection } from './connection.ts';
 import { Dialer } from './dialer.ts';
 import { Exchange } from './exchange.ts';
 import { FederatedState } from './federated-state.ts';
+import { MixCalls } from './mix-calls.ts';
 import { OpenPacer } from './open-pacer.ts';
 import type { Pacer } from './pacer.ts';
 import { PathTable } from './path-table.ts';
 import { CONNECTION_CLASS, Recorder } from './recorder.ts';
+import { ReplayCalls } from './replay-calls.ts';
 import { ReplayPacer } from './replay-pacer.ts';
 import { createSchedule, type Schedule } from './schedule.ts';
 import { SelfMeter } from './self-meter.ts';

@@ -1,43 +1,17 @@
-import { countScratchGroups, fileDirectory, filePath, groupOfName, isInside } from '../plan/layout.ts';
-import { isChanging, OPERATION_NAMES, OPERATIONS, type OperationName } from '../plan/operations.ts';
-import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
+import { countScratchGroups, fileDirectory, filePath, groupOfName } from '../plan/layout.ts';
+import { isChanging, OPERATION_NAMES, OPERATIONS } from '../plan/operations.ts';
+import type { LoadPlan } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
 import { scratchOf, targetOf } from './call-frames.ts';
+import { type CallSource, GIVEN_PATHS } from './call-source.ts';
 import { limitPools, NamePool } from './name-pool.ts';
 import type { PathTable } from './path-table.ts';
 import { AliasTable, Random, zipfWeights } from './random.ts';
 
 const MKDIRS = OPERATION_NAMES.indexOf('mkdirs');
 const RENAME = OPERATION_NAMES.indexOf('rename');
-const GIVEN_PATHS = -1;
 /** Tells the choices from the pools apart from those of operations and paths; more than there are threads. */
 const POOL_STREAM = 1 << 16;
-
-/** Chooses calls. What was chosen last is in the fields; see CallFrames.write for what source, group, number and destination mean. */
-export interface CallSource {
-  operation: number;
-  /** Index in plan.targets, or -1. */
-  target: number;
-  source: number;
-  group: number;
-  number: number;
-  destination: number;
-  /** The operation that was wanted had nothing to work on and was replaced by mkdirs. */
-  substituted: boolean;
-  /** Chooses call `call` of the schedule for a user (index in plan.users); in a closed loop the number says nothing. */
-  choose(call: number, user: number): void;
-  /** A call was answered with success: what it made may be used by others of this user. */
-  settleSuccess(
-    operation: number,
-    user: number,
-    source: number,
-    group: number,
-    number: number,
-    destination: number,
-  ): void;
-  /** A call was answered with an exception that does not say that its path is missing: what it was to change is still there. */
-  settleUnchanged(operation: number, user: number, source: number, group: number, number: number): void;
-}
 
 /** Random calls of a mix: operation by weight, target uniformly, path by the distribution. Changing ones name only scratch paths. */
 export class MixCalls implements CallSource {
@@ -161,54 +135,6 @@ export class MixCalls implements CallSource {
   }
 }
 
-/** The calls of a log, as they are. */
-export class ReplayCalls implements CallSource {
-  operation = 0;
-  target = GIVEN_PATHS;
-  source = 0;
-  group = 0;
-  /** That of the call, for the pacer: paths of a log have no numbers. */
-  number = 0;
-  destination = 0;
-  substituted = false;
-  readonly #operations: Uint8Array;
-  readonly #sources: Int32Array;
-  readonly #destinations: Int32Array;
-
-  /** Throws LoadError when a call would change something outside the own directories. */
-  constructor(plan: LoadPlan, calls: readonly ReplayCall[], paths: PathTable) {
-    this.#operations = new Uint8Array(calls.length);
-    this.#sources = new Int32Array(calls.length);
-    this.#destinations = new Int32Array(calls.length);
-    const known = new Map<string, number>();
-    const indexOf = (path: string): number => {
-      const index = known.get(path) ?? paths.add(path);
-      known.set(path, index);
-      return index;
-    };
-    for (const [i, { operation, source, destination }] of calls.entries()) {
-      if (isChanging(operation)) {
-        assertOwn(plan, operation, source);
-        if (operation === 'rename') assertOwn(plan, operation, destination);
-      }
-      this.#operations[i] = OPERATION_NAMES.indexOf(operation);
-      this.#sources[i] = indexOf(source);
-      this.#destinations[i] = operation === 'rename' ? indexOf(destination) : 0;
-    }
-  }
-
-  choose(call: number): void {
-    this.number = call;
-    this.operation = this.#operations[call]!;
-    this.source = this.#sources[call]!;
-    this.destination = this.#destinations[call]!;
-  }
-
-  settleSuccess(): void {}
-
-  settleUnchanged(): void {}
-}
-
 const EXISTING = 0;
 const DIRECTORY = 1;
 const NEW = 2;
@@ -265,9 +191,4 @@ function checkMix(plan: LoadPlan): void {
       throw new LoadError(`${operation} needs paths to read: give --paths, or --mounts with --files of at least 1`);
     }
   }
-}
-
-function assertOwn(plan: LoadPlan, operation: OperationName, path: string): void {
-  if (plan.targets.some((target) => isInside(target, path))) return;
-  throw new LoadError(`replay: ${operation} of ${path} lies outside the directories of this run and is refused`);
 }
