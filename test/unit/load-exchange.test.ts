@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { CallFrames } from '../../src/load/thread/call-frames.ts';
-import { MixCalls } from '../../src/load/thread/mix-calls.ts';
 import { type ConnectionOwner, LoadConnection } from '../../src/load/thread/connection.ts';
 import { Exchange } from '../../src/load/thread/exchange.ts';
+import { MixCalls } from '../../src/load/thread/mix-calls.ts';
 import { PathTable } from '../../src/load/thread/path-table.ts';
 import { Recorder } from '../../src/load/thread/recorder.ts';
 import { encodeDelimited, messageType } from '../../src/wire/messages.ts';
