@@ -13,6 +13,8 @@ const ANSWERED: Readonly<Record<Strategy, string>> = {
   'block-pool': 'nameservice of the block pool',
   'named-nameservices': 'nameservices named in the call',
   'any-nameservice': 'default nameservice, else another',
+  'mount-view': 'nameservices at and below the path, and mount points',
+  'every-nameservice': 'all nameservices, merged',
   local: 'the router itself',
   refused: 'refused',
   later: 'not yet',

@@ -12,6 +12,7 @@ import {
   writeSuccessHead,
 } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
+import { textOf } from '../wire/text.ts';
 import { writeVarint32 } from '../wire/varint.ts';
 import type { Call } from './call.ts';
 import type { Client } from './client.ts';
@@ -78,27 +79,8 @@ export class Answers {
 
   /** The NameNode's ERROR (or FATAL, which ends only this call) with its class and text, its paths in it translated back. */
   passError(call: Call, scan: ReplyScan, buffer: Buffer): void {
-    const text = new BackTranslation(buffer, scan.messageStart, scan.messageEnd);
+    const text = this.#translated(call, scan, buffer);
     const { frame, fields } = call;
-    if (call.path !== null)
-      text.translate(
-        call.path,
-        call.pathPrefixBytes,
-        frame,
-        call.start + fields.pathStart,
-        call.start + fields.pathEnd,
-      );
-    if (call.path2 !== null)
-      text.translate(
-        call.path2,
-        call.path2PrefixBytes,
-        frame,
-        call.start + fields.path2Start,
-        call.start + fields.path2End,
-      );
-    if (call.deepPaths !== null)
-      for (const { target, prefixBytes, mounted } of call.deepPaths)
-        text.translate(target, prefixBytes, mounted, 0, mounted.length);
     const classBytes = scan.classEnd - scan.classStart;
     const out = Buffer.allocUnsafe(
       ERROR_HEAD_BYTES + classBytes + (text.end - text.start) + (fields.clientIdEnd - fields.clientIdStart),
@@ -121,6 +103,12 @@ export class Answers {
       fields.retryCount,
     );
     this.#replyOrWait(call, 0, out.subarray(0, outEnd));
+  }
+
+  /** The text of a NameNode's exception with its paths translated back to those of the client's call. */
+  errorText(call: Call, scan: ReplyScan, buffer: Buffer): string {
+    const text = this.#translated(call, scan, buffer);
+    return textOf(text.buffer, text.start, text.end);
   }
 
   /** An answer of our own: `body` is an encoded response message, without length prefix. */
@@ -171,6 +159,31 @@ export class Answers {
   /** The acceptor is gone, and with it all that waited for it. */
   forget(link: AcceptorLink): void {
     this.#waiting.delete(link);
+  }
+
+  #translated(call: Call, scan: ReplyScan, buffer: Buffer): BackTranslation {
+    const text = new BackTranslation(buffer, scan.messageStart, scan.messageEnd);
+    const { frame, fields } = call;
+    if (call.path !== null)
+      text.translate(
+        call.path,
+        call.pathPrefixBytes,
+        frame,
+        call.start + fields.pathStart,
+        call.start + fields.pathEnd,
+      );
+    if (call.path2 !== null)
+      text.translate(
+        call.path2,
+        call.path2PrefixBytes,
+        frame,
+        call.start + fields.path2Start,
+        call.start + fields.path2End,
+      );
+    if (call.deepPaths !== null)
+      for (const { target, prefixBytes, mounted } of call.deepPaths)
+        text.translate(target, prefixBytes, mounted, 0, mounted.length);
+    return text;
   }
 
   #successFrame(call: Call, body: Buffer, start: number, end: number): Buffer {

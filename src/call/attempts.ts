@@ -92,6 +92,15 @@ export class Attempts implements AttemptOwner {
   /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
   #endRound(call: Call): void {
     call.tried = 0;
+    if (call.onlyNamenode >= 0) {
+      // It was asked for this NameNode alone: what others could answer is no answer.
+      this.#engine.fail(
+        call,
+        Failure.STANDBY,
+        `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId}; ${call.lastTrouble}`,
+      );
+      return;
+    }
     const alternatives = call.alternatives;
     if (alternatives !== null && alternatives.length > 1) {
       call.alternativeAt = (call.alternativeAt + 1) % alternatives.length;

@@ -86,6 +86,8 @@ export class Call extends WheelEntry {
   /** NameNodes of the nameservice asked in this round (bits), the one asked now, rounds so far. */
   tried = 0;
   namenode = -1;
+  /** The only NameNode of the nameservice that it may go to, -1 for whichever can answer. */
+  onlyNamenode = -1;
   rounds = 0;
   /** Why the last NameNode did not answer for good, for the error that ends the call. */
   lastTrouble = '';
@@ -161,6 +163,7 @@ export class CallPool {
     call.alternativeAt = 0;
     call.tried = 0;
     call.namenode = -1;
+    call.onlyNamenode = -1;
     call.rounds = 0;
     call.lastTrouble = '';
     call.connection = null;

@@ -1,4 +1,5 @@
 import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
+import { NO_FIGURES, type OrderFigures } from '../mount/order/figures.ts';
 import { NameNodeConnection } from '../namenode/connection.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
@@ -55,6 +56,8 @@ export class Engine implements WorkerSide, CallOwner {
   readonly calls = new CallPool();
   /** Nameservice of each block pool id, learned from NameNodes by the main thread. */
   readonly blockPools = new Map<string, number>();
+  /** What the orders LOCAL and SPACE go by. */
+  figures: OrderFigures = NO_FIGURES;
   readonly nameserviceBytes: readonly Buffer[];
   readonly #handlers: readonly StrategyHandler[];
   /** By acceptor and connection. */
@@ -192,7 +195,7 @@ export class Engine implements WorkerSide, CallOwner {
     try {
       (this.#handlers[call.fields.method] as StrategyHandler)(this, call);
     } catch (error) {
-      this.#noteBroken(call, error);
+      this.noteBroken(call, error);
       // In any other place it has been answered, or somebody is going to.
       if (call.place === Place.RESOLVING) this.fail(call, Failure.IO, describeBroken(call, error));
     }
@@ -245,10 +248,21 @@ export class Engine implements WorkerSide, CallOwner {
 
   /** Ends a call with an exception of the router's own. */
   fail(call: Call, className: string, message: string): void {
+    this.refuse(call, className, message, detailOf(className));
+  }
+
+  /** As `fail`, with the detail (a value of RpcErrorCodeProto) that goes with it: the exception may be a NameNode's. */
+  refuse(call: Call, className: string, message: string, detail: number): void {
     const composer = call.composer;
     if (composer !== null) composer.onFailure(call, className, message);
-    else this.answers.fail(call, className, message, detailOf(className));
+    else this.answers.fail(call, className, message, detail);
     this.free(call);
+  }
+
+  /** Ends a call that met a defect of the router. */
+  breakOff(call: Call, error: unknown): void {
+    this.noteBroken(call, error);
+    this.fail(call, Failure.IO, describeBroken(call, error));
   }
 
   /** Ends a call with an answer of the router's own: an encoded response message. */
@@ -323,7 +337,7 @@ export class Engine implements WorkerSide, CallOwner {
     return true;
   }
 
-  #noteBroken(call: Call, error: unknown): void {
+  noteBroken(call: Call, error: unknown): void {
     this.counters.add(Counter.callsBroken);
     this.note(`${describeBroken(call, error)}${error instanceof Error ? `\n${error.stack}` : ''}`);
   }
@@ -333,7 +347,7 @@ export class Engine implements WorkerSide, CallOwner {
     try {
       composer.onReply(call, scan, buffer, start, end);
     } catch (error) {
-      this.#noteBroken(call, error);
+      this.noteBroken(call, error);
       composer.onFailure(call, Failure.IO, describeBroken(call, error));
     }
   }

@@ -34,6 +34,13 @@ export interface Method {
    */
   readonly subtree: boolean;
   readonly quotaCheck: boolean;
+  /**
+   * On a mount with several destinations: `first` asks one location after the other until an answer matches `match`; `every` asks all of
+   * them at once at mount points and where directories exist everywhere, else as `first`.
+   */
+  readonly several: 'first' | 'every';
+  /** The answer that ends a search: any success, one that is not empty, one that says true. */
+  readonly match: 'any' | 'present' | 'true';
   readonly strategy: Strategy;
   /** Dotted name of the block pool id in the request, '' for none. */
   readonly blockPool: string;
@@ -66,6 +73,8 @@ export interface Protocol {
  * - block-pool: by the nameservice that owns the block pool
  * - named-nameservices: renewLease
  * - any-nameservice: the default nameservice, then the others
+ * - mount-view: by the nameservices at and below its path, and by the mount points there
+ * - every-nameservice: by all nameservices, their answers merged
  * - local: by the router itself
  * - refused: not served by any router (the reason stands in `refusedBecause`)
  * - later: merged or multi-nameservice answers that are not built yet
@@ -76,6 +85,8 @@ export type Strategy =
   | 'block-pool'
   | 'named-nameservices'
   | 'any-nameservice'
+  | 'mount-view'
+  | 'every-nameservice'
   | 'local'
   | 'refused'
   | 'later';

@@ -63,6 +63,8 @@ interface More {
   mountCheck?: boolean;
   mountCheck2?: boolean;
   quotaCheck?: boolean;
+  several?: Method['several'];
+  match?: Method['match'];
   subtree?: boolean;
   category?: Method['category'];
   retry?: Method['retry'];
@@ -91,9 +93,15 @@ const TOKEN_NOTE = 'without Kerberos the answer holds no token';
 
 const CLIENT_PROTOCOL: readonly Row[] = [
   // Files: blocks and leases
-  row('getBlockLocations', 'aligned', 'one-path', { path: 1 }),
+  row('getBlockLocations', 'aligned', 'one-path', { path: 1, match: 'present' }),
   row('create', 'once', 'one-path', { path: 1, mountCheck: true, quotaCheck: true, namespaceIn: 'fs' }),
-  row('append', 'once', 'one-path', { path: 1, mountCheck: true, quotaCheck: true, namespaceIn: 'stat' }),
+  row('append', 'once', 'one-path', {
+    path: 1,
+    mountCheck: true,
+    quotaCheck: true,
+    namespaceIn: 'stat',
+    match: 'present',
+  }),
   row('abandonBlock', 'write', 'one-path', { path: 2, pool: 'b.poolId', quotaCheck: true }),
   row('addBlock', 'write', 'one-path', { path: 1, pool: 'previous.poolId', mountCheck: true, quotaCheck: true }),
   row('getAdditionalDatanode', 'read', 'one-path', { path: 1, pool: 'blk.poolId' }),
@@ -126,9 +134,9 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('getListing', 'aligned', 'one-path', { path: 1 }),
   row('getBatchedListing', 'aligned', 'later', { deep: ['paths'], category: 'none' }),
   row('getFileInfo', 'aligned', 'one-path', { path: 1 }),
-  row('getLocatedFileInfo', 'aligned', 'one-path', { path: 1 }),
-  row('getFileLinkInfo', 'aligned', 'one-path', { path: 1 }),
-  row('getLinkTarget', 'aligned', 'one-path', { path: 1, reply: ['targetPath'] }),
+  row('getLocatedFileInfo', 'aligned', 'one-path', { path: 1, match: 'present' }),
+  row('getFileLinkInfo', 'aligned', 'one-path', { path: 1, match: 'present' }),
+  row('getLinkTarget', 'aligned', 'one-path', { path: 1, reply: ['targetPath'], match: 'present' }),
   row('getContentSummary', 'aligned', 'one-path', { path: 1, subtree: true }),
   row('getPreferredBlockSize', 'aligned', 'one-path', { path: 1, mountCheck: true }),
   row('getEnclosingRoot', 'aligned', 'one-path', {
@@ -136,7 +144,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     reply: ['enclosingRootPath'],
     note: 'a root above the mount point is answered as the mount point',
   }),
-  row('listCorruptFileBlocks', 'aligned', 'one-path', { path: 1, reply: ['corrupt.files'] }),
+  row('listCorruptFileBlocks', 'aligned', 'one-path', { path: 1, reply: ['corrupt.files'], match: 'present' }),
   row('listOpenFiles', 'aligned', 'one-path', {
     path: 3,
     subtree: true,
@@ -145,46 +153,55 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   }),
 
   // Attributes
-  row('setReplication', 'write', 'one-path', { path: 1, mountCheck: true, quotaCheck: true }),
-  row('setPermission', 'write', 'one-path', { path: 1 }),
-  row('setOwner', 'write', 'one-path', { path: 1 }),
+  row('setReplication', 'write', 'one-path', {
+    path: 1,
+    mountCheck: true,
+    quotaCheck: true,
+    several: 'every',
+    match: 'true',
+  }),
+  row('setPermission', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('setOwner', 'write', 'one-path', { path: 1, several: 'every' }),
   row('setTimes', 'write', 'one-path', { path: 1 }),
   row('checkAccess', 'aligned', 'one-path', { path: 1 }),
-  row('setStoragePolicy', 'write', 'one-path', { path: 1 }),
-  row('unsetStoragePolicy', 'write', 'one-path', { path: 1 }),
+  row('setStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('unsetStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
   row('getStoragePolicy', 'aligned', 'one-path', { path: 1 }),
   row('satisfyStoragePolicy', 'once', 'one-path', { path: 1, mountCheck: true, category: 'READ' }),
   row('setQuota', 'write', 'one-path', { path: 1, subtree: true }),
   row('getQuotaUsage', 'active', 'one-path', { path: 1, subtree: true }),
-  row('modifyAclEntries', 'write', 'one-path', { path: 1 }),
-  row('removeAclEntries', 'write', 'one-path', { path: 1 }),
-  row('removeDefaultAcl', 'write', 'one-path', { path: 1 }),
-  row('removeAcl', 'write', 'one-path', { path: 1 }),
-  row('setAcl', 'write', 'one-path', { path: 1 }),
-  row('getAclStatus', 'aligned', 'one-path', { path: 1 }),
-  row('setXAttr', 'once', 'one-path', { path: 1 }),
+  row('modifyAclEntries', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('removeAclEntries', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('removeDefaultAcl', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('removeAcl', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('setAcl', 'write', 'one-path', { path: 1, several: 'every' }),
+  row('getAclStatus', 'aligned', 'one-path', { path: 1, match: 'present' }),
+  row('setXAttr', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getXAttrs', 'aligned', 'one-path', { path: 1 }),
   row('listXAttrs', 'aligned', 'one-path', { path: 1 }),
-  row('removeXAttr', 'once', 'one-path', { path: 1 }),
+  row('removeXAttr', 'once', 'one-path', { path: 1, several: 'every' }),
 
   // Snapshots
-  row('createSnapshot', 'once', 'one-path', { path: 1, mountCheck: true, reply: ['snapshotPath'] }),
-  row('renameSnapshot', 'once', 'one-path', { path: 1, mountCheck: true }),
-  row('deleteSnapshot', 'once', 'one-path', { path: 1, mountCheck: true }),
-  row('allowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true }),
-  row('disallowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true }),
+  row('createSnapshot', 'once', 'one-path', { path: 1, mountCheck: true, reply: ['snapshotPath'], several: 'every' }),
+  row('renameSnapshot', 'once', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
+  row('deleteSnapshot', 'once', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
+  row('allowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
+  row('disallowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
   row('getSnapshottableDirListing', 'aligned', 'later'),
   row('getSnapshotListing', 'aligned', 'one-path', {
     path: 1,
     mountCheck: true,
     reply: ['snapshotList.snapshotListing.parent_fullpath'],
+    several: 'every',
+    match: 'present',
   }),
   row('getSnapshotDiffReport', 'aligned', 'one-path', {
     path: 1,
     mountCheck: true,
     reply: ['diffReport.snapshotRoot'],
+    several: 'every',
   }),
-  row('getSnapshotDiffReportListing', 'aligned', 'one-path', { path: 1, mountCheck: true }),
+  row('getSnapshotDiffReportListing', 'aligned', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
 
   // Caching
   row('addCacheDirective', 'once', 'one-path', { deep: ['info.path'], mountCheck: true }),
@@ -203,7 +220,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
 
   // Encryption and erasure coding
   row('createEncryptionZone', 'once', 'one-path', { path: 1 }),
-  row('getEZForPath', 'aligned', 'one-path', { path: 1, reply: ['zone.path'] }),
+  row('getEZForPath', 'aligned', 'one-path', { path: 1, reply: ['zone.path'], match: 'present' }),
   row('listEncryptionZones', 'aligned', 'later'),
   row('reencryptEncryptionZone', 'once', 'one-path', {
     path: 2,
@@ -214,8 +231,8 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('getDataEncryptionKey', 'aligned', 'refused', {
     because: 'the key is that of one block pool and the call does not say which',
   }),
-  row('setErasureCodingPolicy', 'once', 'one-path', { path: 1 }),
-  row('unsetErasureCodingPolicy', 'once', 'one-path', { path: 1 }),
+  row('setErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
+  row('unsetErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getErasureCodingPolicy', 'aligned', 'one-path', { path: 1 }),
   row('getErasureCodingPolicies', 'aligned', 'later'),
   row('getErasureCodingCodecs', 'aligned', 'later'),
@@ -375,6 +392,8 @@ function buildMethod(index: number, protocol: number, { name, kind, strategy, mo
     mountCheck2: more.mountCheck2 ?? false,
     subtree: more.subtree ?? false,
     quotaCheck: more.quotaCheck ?? false,
+    several: more.several ?? 'first',
+    match: more.match ?? 'any',
     strategy,
     blockPool: more.pool ?? '',
     replyPaths: more.reply ?? NONE,

@@ -11,8 +11,11 @@ import type { Method } from './method.ts';
 export const REFUSED = -1;
 /** The path names a file by its inode, and several nameservices may have that number: `nameservicesInUse`. */
 export const BY_INODE = -2;
+/** The path lies on a mount with several destinations: `locate` in composed/ names them. */
+export const SEVERAL = -3;
 
 const SLASH = 0x2f;
+const NO_BYTES = Buffer.alloc(0);
 const TRASH = Buffer.from('/.Trash/');
 const CURRENT = Buffer.from('Current');
 const USER = Buffer.from('/user/');
@@ -34,6 +37,12 @@ export class Resolver {
   mountsBelow = false;
   className = '';
   message = '';
+  /** After SEVERAL: the path lies in its caller's trash. */
+  inTrash = false;
+  /** After SEVERAL: the canonical path, bytes[from, to). */
+  #bytes: Buffer = NO_BYTES;
+  #from = 0;
+  #to = 0;
   readonly #settings: Settings;
   readonly #topology: Topology;
   #inUse: readonly number[] = [];
@@ -93,11 +102,11 @@ export class Resolver {
       );
     }
     if (snapshot.destinationCount(mount) !== 1) {
-      const source = textOf(snapshot.bytes, snapshot.sourceStart(mount), snapshot.sourceEnd(mount));
-      return this.refuse(
-        Failure.UNSUPPORTED,
-        `Operation "${(call.method as Method).name}" is not supported on ${textOf(bytes, from, to)}: its mount point ${source} has ${snapshot.destinationCount(mount)} destinations`,
-      );
+      this.#bytes = bytes;
+      this.#from = from;
+      this.#to = to;
+      this.inTrash = trash >= 0;
+      return SEVERAL;
     }
     const nameservice = snapshot.destinationNameservice(mount, 0);
     if (nameservice >= this.#topology.nameservices.length) {
@@ -106,7 +115,7 @@ export class Resolver {
         `Cannot locate a registered namenode for ${snapshot.nameserviceName(nameservice)} from ${this.#settings.routerId}`,
       );
     }
-    if (trash < 0 && !snapshot.sameAsTarget(mount)) this.#replace(snapshot, mount, bytes, to);
+    if (trash < 0 && !snapshot.sameAsTarget(mount)) this.#replace(snapshot, mount, 0, bytes, to);
     return nameservice;
   }
 
@@ -133,10 +142,21 @@ export class Resolver {
     return REFUSED;
   }
 
+  /**
+   * After `resolve` answered SEVERAL, before anything else is resolved: sets `path` and `prefixBytes` for destination `i` of the mount.
+   * Inside the caller's trash the path stays as it is in each nameservice.
+   */
+  useDestination(i: number): void {
+    const bytes = this.#bytes;
+    this.path = this.#from === 0 && this.#to === bytes.length ? bytes : bytes.subarray(this.#from, this.#to);
+    this.prefixBytes = 0;
+    if (!this.inTrash) this.#replace(this.snapshot as MountSnapshot, this.mount, i, bytes, this.#to);
+  }
+
   /** The target of the mount, then what of the path lies below the mount. */
-  #replace(snapshot: MountSnapshot, mount: number, bytes: Buffer, to: number): void {
-    const targetStart = snapshot.destinationStart(mount, 0);
-    const targetEnd = snapshot.destinationEnd(mount, 0);
+  #replace(snapshot: MountSnapshot, mount: number, destination: number, bytes: Buffer, to: number): void {
+    const targetStart = snapshot.destinationStart(mount, destination);
+    const targetEnd = snapshot.destinationEnd(mount, destination);
     let prefix = targetEnd - targetStart;
     let rest = snapshot.matchedEnd;
     // A mount of `/` matches no byte, a target `/` has none; between target and rest stands one slash.

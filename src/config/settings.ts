@@ -69,6 +69,7 @@ export function readSettings(
     defaultNameservice: readDefaultNameservice(configuration, topology),
     serverDefaultsMs: configuration.readLong('dfs.client.server-defaults.validity.period.ms'),
     mountStatusTimeoutMs: timerMs(readDuration(configuration, `${ROUTER}.client.mount-status.time-out`, 1)),
+    spacePreferencePercent: readSpacePreference(configuration),
 
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),
     memoryBytes,
@@ -103,6 +104,12 @@ function readDefaultNameservice(configuration: Configuration, { nameservices }: 
     );
   }
   return index;
+}
+
+/** Java reads and multiplies a 32-bit number, then cuts what is behind the point. */
+function readSpacePreference(configuration: Configuration): number {
+  const fraction = configuration.readFloat(`${ROUTER}.available-space-resolver.balanced-space-preference-fraction`);
+  return Math.trunc(Math.fround(100 * Math.fround(fraction)));
 }
 
 function readSeparator(configuration: Configuration): string {

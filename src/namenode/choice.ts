@@ -22,6 +22,9 @@ export function chooseNameNode(
   block: ControlBlock,
   nowMs: number,
 ): NameNode | null {
+  if (call.onlyNamenode >= 0) {
+    return (call.tried & (1 << call.onlyNamenode)) === 0 ? (namenodes[call.onlyNamenode] as NameNode) : null;
+  }
   const active = block.activeOf(call.nameservice);
   if (active >= 0 && (call.tried & (1 << active)) === 0) {
     const namenode = namenodes[active] as NameNode;

@@ -16,6 +16,8 @@ export const COUNTERS = [
   'repliesDropped',
   'strayReplies',
   'callsForwarded',
+  /** Requests of composed calls. */
+  'partsSent',
   'callsResent',
   'callsUnsupported',
   'callsLocal',

@@ -47,6 +47,8 @@ export interface Settings {
   /** Index into Topology.nameservices of the nameservice for paths without a mount, -1 for none. */
   readonly defaultNameservice: number;
   readonly mountStatusTimeoutMs: number;
+  /** Of 100 choices between two nameservices under a mount of order SPACE, those for the one with more space. */
+  readonly spacePreferencePercent: number;
   /** How long an answer of getServerDefaults is kept, `dfs.client.server-defaults.validity.period.ms`. */
   readonly serverDefaultsMs: number;
 

@@ -30,10 +30,15 @@ if (!['switchyard', 'java-router', 'namenode'].includes(ENDPOINT)) {
   throw new Error(`SWITCHYARD_TEST_ENDPOINT is ${ENDPOINT}: take switchyard, java-router or namenode`);
 }
 
+/** Everything that the suites can do, however long it takes; else what fits into a run for every change. */
+export const FULL: boolean = process.env['SWITCHYARD_TEST_FULL'] === '1';
+
 export interface RigOptions {
   readonly nameservices?: number;
   readonly observers?: number;
-  /** `/path=ns:/path`, written into the State Store that the configuration names. */
+  /** Java Routers inside the rig's JVM, see `rigRouter`. */
+  readonly javaRouters?: number;
+  /** `/path=ns:/path` or `/path=ns0,ns1:/path@ORDER`, written into the State Store that the configuration names. */
   readonly mounts?: readonly string[];
   /** Settings of all servers of the rig, and of the configuration that the router under test reads. */
   readonly conf?: Readonly<Record<string, string>>;
@@ -44,6 +49,7 @@ export interface RigNameNode {
   readonly nn: string;
   readonly role: string;
   readonly rpc: string;
+  readonly http: string;
 }
 
 export interface RigStatus {
@@ -53,6 +59,8 @@ export interface RigStatus {
   readonly auditLog: string;
   readonly user: string;
   readonly namenodes: readonly RigNameNode[];
+  readonly datanodes: readonly { readonly xfer: string; readonly ipc: string }[];
+  readonly routers: readonly { readonly rpc: string }[];
   readonly mounts: readonly string[];
 }
 
@@ -119,6 +127,7 @@ export class Rig implements AsyncDisposable {
     const home = mkdtempSync(join(tmpdir(), 'switchyard-rig-'));
     const args = [RIG, 'up', '--nameservices', String(options.nameservices ?? 2)];
     if (options.observers !== undefined) args.push('--observers', String(options.observers));
+    if (options.javaRouters !== undefined) args.push('--java-routers', String(options.javaRouters));
     for (const mount of options.mounts ?? []) args.push('--mount', mount);
     for (const [key, value] of Object.entries(options.conf ?? {})) args.push('--conf', `${key}=${value}`);
     let done = await runCommand(process.execPath, args, rigEnvironment(home), UP_WITHIN_MS);
@@ -163,8 +172,12 @@ export class Rig implements AsyncDisposable {
   }
 
   /** One command of the rig, such as `['probe', 'users', '--fs', uri]`, in a JVM of its own. */
-  async command(args: readonly string[], limitMs: number = COMMAND_WITHIN_MS): Promise<CommandResult> {
-    return await runCommand(process.execPath, [RIG, ...args], rigEnvironment(this.home), limitMs);
+  async command(
+    args: readonly string[],
+    limitMs: number = COMMAND_WITHIN_MS,
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<CommandResult> {
+    return await runCommand(process.execPath, [RIG, ...args], { ...rigEnvironment(this.home), ...env }, limitMs);
   }
 
   namenode(ns: string, nn: string): RigNameNode {
@@ -207,7 +220,7 @@ interface Answer extends CommandResult {
 }
 
 /**
- * FsShell commands, one after the other, in a JVM that stays: each is a new client with a client id and a connection of its own,
+ * Commands of HDFS's tools, FsShell's unless another is named, one after the other in a JVM that stays: each is a new client with a client id and a connection of its own,
  * without the two seconds that a JVM takes to start. Several shells run at the same time.
  */
 export class Shell implements AsyncDisposable {
@@ -238,14 +251,19 @@ export class Shell implements AsyncDisposable {
     return new Shell(spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'], env: rigEnvironment(rig.home) }));
   }
 
-  /** Runs one command. `keep` leaves the client's connection open for the next command. */
+  /** Runs one command. `keep` leaves the client's connection open for the next command; `tool` is a name of the rig's Tools. */
   async run(
     args: readonly string[],
-    { user, keep, limitMs = COMMAND_WITHIN_MS }: { user?: string; keep?: boolean; limitMs?: number } = {},
+    {
+      user,
+      keep,
+      tool,
+      limitMs = COMMAND_WITHIN_MS,
+    }: { user?: string; keep?: boolean; tool?: string; limitMs?: number } = {},
   ): Promise<Answer> {
     if (this.#ended !== null) throw new Error(this.#ended);
     const line = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject }));
-    this.#child.stdin?.write(`${JSON.stringify({ args, user, keep })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ args, user, keep, tool })}\n`);
     return JSON.parse(await within(line, `the end of ${args.join(' ')}`, limitMs)) as Answer;
   }
 
@@ -292,7 +310,27 @@ export async function startEndpoint(rig: Rig, keys: Readonly<Record<string, stri
   return await RouterProcess.start({ configDir: rig.up.conf, args, env: { HADOOP_USER_NAME: rig.up.user } });
 }
 
-function directEndpoint(rpc: string): Endpoint {
+/** A Java Router inside the rig's JVM, once it knows the NameNodes behind every mount. */
+export async function rigRouter(rig: Rig, index = 0): Promise<Endpoint> {
+  const router = rig.up.routers[index];
+  if (router === undefined) throw new Error(`the rig has no Java Router ${index}`);
+  const endpoint = directEndpoint(router.rpc);
+  await knowsMounts(endpoint, rig);
+  return endpoint;
+}
+
+/** A Java Router says that it is ready before it knows of any NameNode. */
+async function knowsMounts(router: { readonly host: string; readonly port: number }, rig: Rig): Promise<void> {
+  using client = await RawClient.connect(router, { user: rig.up.user });
+  for (const mount of rig.up.mounts) {
+    const src = mount.slice(0, mount.indexOf('='));
+    const call = { method: 'getFileInfo', request: { src } };
+    await waitUntil(async () => (await client.call(call)).status === 'SUCCESS', `answer for ${src}`);
+  }
+}
+
+/** Something that listens at `host:port` and is ended by others. */
+export function directEndpoint(rpc: string): Endpoint {
   const colon = rpc.lastIndexOf(':');
   return {
     host: rpc.slice(0, colon),
@@ -328,13 +366,7 @@ class JavaRouter implements Endpoint {
     child.once('close', () => ready.reject(new Error(`the Java Router ended\n${log.join('\n')}`)));
     const line = await within(ready.promise, 'ready line of the Java Router', ROUTER_READY_WITHIN_MS);
     const router = new JavaRouter(child, (JSON.parse(line) as { rpc: string }).rpc, log);
-    // It says that it is ready before it knows of any NameNode.
-    using client = await RawClient.connect(router, { user: rig.up.user });
-    for (const mount of rig.up.mounts) {
-      const src = mount.slice(0, mount.indexOf('='));
-      const call = { method: 'getFileInfo', request: { src } };
-      await waitUntil(async () => (await client.call(call)).status === 'SUCCESS', `answer for ${src}`);
-    }
+    await knowsMounts(router, rig);
     return router;
   }
 

@@ -207,6 +207,7 @@ describe('settings', () => {
       callerContextSeparator: ',',
       defaultNameservice: -1,
       mountStatusTimeoutMs: 1_000,
+      spacePreferencePercent: 60,
       serverDefaultsMs: 3_600_000,
       drainMs: 30_000,
       memoryBytes: 536_870_912,
@@ -258,6 +259,19 @@ describe('settings', () => {
     });
   });
 
+  it.each([
+    ['0', 0],
+    ['1', 100],
+    ['0.5f', 50],
+    ['0.29', 29],
+    ['0.57', 57],
+    ['0.999', 99],
+    ['5e-3', 0],
+  ])('gives the larger nameservice as many of 100 files as Java does for %s', (fraction, percent) => {
+    const key = `${ROUTER}.available-space-resolver.balanced-space-preference-fraction`;
+    expect(settingsOf({ [key]: fraction }).spacePreferencePercent).toBe(percent);
+  });
+
   it('keeps times within what timers can wait', () => {
     const long = settingsOf({
       'ipc.client.connection.maxidletime': '2000000000',
@@ -276,6 +290,10 @@ describe('settings', () => {
     [`${ROUTER}.connection.pool-size`, '1.5', 'not a whole number'],
     [`${ROUTER}.connection.clean.ms`, '0', 'allowed: 1 ms or more'],
     [`${ROUTER}.client.mount-status.time-out`, '1 s', 'not a time'],
+    [`${ROUTER}.available-space-resolver.balanced-space-preference-fraction`, '60', 'out of range; allowed: 0 to 1'],
+    [`${ROUTER}.available-space-resolver.balanced-space-preference-fraction`, '-0.1', 'out of range; allowed: 0 to 1'],
+    [`${ROUTER}.available-space-resolver.balanced-space-preference-fraction`, 'NaN', 'out of range; allowed: 0 to 1'],
+    [`${ROUTER}.available-space-resolver.balanced-space-preference-fraction`, '60%', 'not a number'],
     ['ipc.maximum.data.length', '64m', 'not a whole number'],
     ['ipc.maximum.data.length', '2147483647', 'the longest request would not fit'],
     ['switchyard.memory.limit', '402653183', 'the longest request would not fit'],

@@ -1,6 +1,13 @@
+import { EVERYWHERE_HANDLERS } from '../../composed/everywhere/index.ts';
+import { LIST_HANDLERS } from '../../composed/lists/index.ts';
+import { LOCATION_HANDLERS } from '../../composed/locations/index.ts';
+import { MOVE_HANDLERS } from '../../composed/moves/index.ts';
+import { SUBTREE_HANDLERS } from '../../composed/subtree/index.ts';
+import { VIEW_HANDLERS } from '../../composed/view/index.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method, Strategy } from '../method.ts';
+import { PROTOCOLS } from '../methods.ts';
 import { answerAnyNameservice, answerServerDefaults } from './any-nameservice.ts';
 import { answerByBlockPool } from './block-pool.ts';
 import { answerByDeepPaths } from './deep-paths.ts';
@@ -16,7 +23,7 @@ import { answerTwoPaths } from './two-paths.ts';
 /** Takes a call that has just arrived (or whose mount table changed) and brings it on its way: `engine.forward`, `succeed` or `fail`. */
 export type StrategyHandler = (engine: Engine, call: Call) => void;
 
-const HANDLERS: Readonly<Record<Strategy, StrategyHandler>> = {
+const HANDLERS: Readonly<Partial<Record<Strategy, StrategyHandler>>> = {
   'one-path': answerOnePath,
   'two-paths': answerTwoPaths,
   'block-pool': answerByBlockPool,
@@ -27,17 +34,26 @@ const HANDLERS: Readonly<Record<Strategy, StrategyHandler>> = {
   later: refuseLater,
 };
 
-/** Methods with a way of their own: the router completes their answers, or keeps them. */
+/** Methods with a way of their own, by `PROTOCOL.METHOD`: the router completes or merges their answers, or keeps them. */
 const OWN_WAY: Readonly<Record<string, StrategyHandler>> = {
-  getFileInfo: answerStatus,
-  getListing: answerListing,
-  getServerDefaults: answerServerDefaults,
-  getEnclosingRoot: answerEnclosingRoot,
+  'ClientProtocol.getFileInfo': answerStatus,
+  'ClientProtocol.getListing': answerListing,
+  'ClientProtocol.getServerDefaults': answerServerDefaults,
+  'ClientProtocol.getEnclosingRoot': answerEnclosingRoot,
+  ...LOCATION_HANDLERS,
+  ...MOVE_HANDLERS,
+  ...VIEW_HANDLERS,
+  ...SUBTREE_HANDLERS,
+  ...EVERYWHERE_HANDLERS,
+  ...LIST_HANDLERS,
 };
 
 export function handlerOf(method: Method): StrategyHandler {
-  if (method.protocol === 0 && Object.hasOwn(OWN_WAY, method.name)) return OWN_WAY[method.name] as StrategyHandler;
+  const name = `${PROTOCOLS[method.protocol]?.simpleName}.${method.name}`;
+  if (Object.hasOwn(OWN_WAY, name)) return OWN_WAY[name] as StrategyHandler;
   if (method.deepPaths.length > 0 && (method.strategy === 'one-path' || method.strategy === 'two-paths'))
     return answerByDeepPaths;
-  return HANDLERS[method.strategy];
+  const handler = HANDLERS[method.strategy];
+  if (handler === undefined) throw new Error(`nothing answers ${name}, whose strategy is ${method.strategy}`);
+  return handler;
 }

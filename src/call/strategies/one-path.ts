@@ -1,7 +1,8 @@
+import { answerAtLocations } from '../../composed/locations/index.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
-import { BY_INODE } from '../resolve.ts';
+import { BY_INODE, SEVERAL } from '../resolve.ts';
 import { answerInodePath } from './inode-path.ts';
 import { refuseLater } from './refused.ts';
 import { translateReplyPaths } from './reply-paths.ts';
@@ -9,6 +10,7 @@ import { translateReplyPaths } from './reply-paths.ts';
 /** By the nameservice of its path. The usual case, and the fast path: nothing here allocates unless the path is replaced. */
 export function answerOnePath(engine: Engine, call: Call): void {
   const nameservice = resolvePath(engine, call);
+  if (nameservice === SEVERAL) answerAtLocations(engine, call);
   if (nameservice < 0) return;
   const method = call.method as Method;
   if (method.subtree && engine.resolver.mountsBelow) {
@@ -19,7 +21,7 @@ export function answerOnePath(engine: Engine, call: Call): void {
   engine.forward(call, nameservice);
 }
 
-/** Resolves the call's (first) path into the call; a negative answer means that the call is refused, or on its way already. */
+/** Resolves the call's (first) path into the call; a negative answer other than SEVERAL means that it is refused, or on its way already. */
 export function resolvePath(engine: Engine, call: Call): number {
   const resolver = engine.resolver;
   const fields = call.fields;
@@ -34,6 +36,7 @@ export function resolvePath(engine: Engine, call: Call): number {
     answerInodePath(engine, call, resolver.nameservicesInUse);
     return nameservice;
   }
+  if (nameservice === SEVERAL) return nameservice;
   if (nameservice < 0) {
     engine.fail(call, resolver.className, resolver.message);
     return nameservice;

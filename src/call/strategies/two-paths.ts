@@ -1,13 +1,16 @@
+import { answerMove } from '../../composed/moves/index.ts';
 import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
+import { SEVERAL } from '../resolve.ts';
 import { resolvePath } from './one-path.ts';
 
 /** rename, rename2, createSymlink: both paths must lie in one nameservice. */
 export function answerTwoPaths(engine: Engine, call: Call): void {
   const source = resolvePath(engine, call);
+  if (source === SEVERAL) answerMove(engine, call);
   if (source < 0) return;
   const { resolver } = engine;
   const fields = call.fields;
@@ -15,6 +18,10 @@ export function answerTwoPaths(engine: Engine, call: Call): void {
   const start = call.start + fields.path2Start;
   const end = call.start + fields.path2End;
   const target = resolver.resolve(call, call.frame, start, end, method.mountCheck2);
+  if (target === SEVERAL) {
+    answerMove(engine, call);
+    return;
+  }
   if (target < 0) {
     engine.fail(call, resolver.className, resolver.message);
     return;

@@ -12,6 +12,10 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.mount-table.cache.enable', type: 'bool', default: 'true', status: 'understood', meaning: 'Cache of resolved paths; the mount table is searched directly here' },
     { name: 'dfs.federation.router.mount-table.max-cache-size', type: 'int', default: '10000', status: 'understood', meaning: 'Size of the cache of resolved paths' },
   ]),
+  ...keysOf('namespace', 'code', [
+    { name: 'dfs.federation.router.available-space-resolver.balanced-space-preference-fraction', type: 'float', default: '0.6', status: 'used', range: [0, 1], meaning: 'Mount points with order SPACE: how often the nameservice with more available space is chosen of two; below 0.5 the fuller one gets more' },
+    { name: 'dfs.federation.router.router-resolver.update-period', type: 'duration', default: '10s', status: 'later', unit: 'ms', meaning: 'Mount points with order SPACE or LOCAL: how old the available space of nameservices and the addresses of their nodes may be' },
+  ]),
   ...keysOf('rpc', 'hdfs-rbf-default', [
     { name: 'dfs.federation.router.rpc.enable', type: 'bool', default: 'true', status: 'used', meaning: 'Serve clients; false is refused, because this release serves nothing else' },
     { name: 'dfs.federation.router.rpc-address', type: 'address', default: '0.0.0.0:8888', status: 'used', meaning: 'Address of the client port; the port is part of the id of this router' },

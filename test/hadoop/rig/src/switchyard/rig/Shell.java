@@ -11,17 +11,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.FsShell;
-import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.security.UserGroupInformation;
-import org.apache.hadoop.util.ToolRunner;
 
 /**
- * Many FsShell commands in one JVM. Each line of the standard input is {"args":["-ls","/"],"user":"alice"}; its answer is one line
- * {"code":0,"out":"…","err":"…","ms":12}. All file systems are closed after each command, so that every command is a new client with a
- * connection and a client id of its own, as a command in a JVM of its own would be; {"keep":true} leaves them open for the next.
+ * Many commands of HDFS's tools in one JVM. Each line of the standard input is {"args":["-ls","/"],"user":"alice"}, with
+ * {"tool":"dfsadmin"} for another tool than FsShell (see Tools); its answer is one line {"code":0,"out":"…","err":"…","ms":12}. All file
+ * systems are closed after each command, so that every command is a new client with a connection and a client id of its own, as a
+ * command in a JVM of its own would be; {"keep":true} leaves them open for the next.
  */
 public final class Shell {
   private static final PrintStream ANSWERS = System.out;
@@ -31,10 +28,9 @@ public final class Shell {
   }
 
   public static void main(String[] args) throws Exception {
-    String[] common = args;
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
-      ANSWERS.print(Json.line(answer(common, Json.object(line))) + "\n");
+      ANSWERS.print(Json.line(answer(args, Json.object(line))) + "\n");
       ANSWERS.flush();
     }
     System.exit(0);
@@ -54,7 +50,7 @@ public final class Shell {
     long start = System.nanoTime();
     int code;
     try {
-      code = as(request.get("user"), args);
+      code = as(request.get("user"), String.valueOf(request.getOrDefault("tool", "dfs")), args);
     } catch (Exception e) {
       e.printStackTrace();
       code = 255;
@@ -76,17 +72,8 @@ public final class Shell {
     return answer;
   }
 
-  private static int as(Object user, String[] args) throws Exception {
-    Configuration conf = new HdfsConfiguration();
-    conf.setQuietMode(false);
-    PrivilegedExceptionAction<Integer> command = () -> {
-      FsShell shell = new FsShell(conf);
-      try {
-        return ToolRunner.run(shell, args);
-      } finally {
-        shell.close();
-      }
-    };
+  private static int as(Object user, String tool, String[] args) throws Exception {
+    PrivilegedExceptionAction<Integer> command = () -> Tools.run(tool, args);
     return user == null ? command.run() : UserGroupInformation.createRemoteUser(user.toString()).doAs(command);
   }
 }

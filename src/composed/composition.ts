@@ -1,0 +1,240 @@
+import { type Call, leave, Place } from '../call/call.ts';
+import type { Engine } from '../call/engine.ts';
+import { Failure } from '../call/failure.ts';
+import type { Method } from '../call/method.ts';
+import { Counter } from '../shared/counters.ts';
+import { decodePlain, encode, messageType, type Plain } from '../wire/messages.ts';
+import type { Answer } from './answer.ts';
+import { Part } from './part.ts';
+import { Refused } from './refused.ts';
+import { ownRequest, type Request, withDerivedId } from './request.ts';
+
+/** Requests of one composed call that are on their way at one time; the others wait in line. */
+export const MAX_PARTS_AT_ONCE = 64;
+
+/** Where a request goes: a nameservice, and what takes the place of the client's paths there (null: they stay). */
+export interface Target {
+  readonly nameservice: number;
+  readonly path: Buffer | null;
+  /** Bytes of the mount's own target at the front of `path`. */
+  readonly prefixBytes: number;
+  readonly path2?: Buffer | null;
+  readonly prefix2Bytes?: number;
+  /** This NameNode of the nameservice and no other. */
+  readonly namenode?: number;
+}
+
+/** What a composed call ends with: its response message, or the nameservice that is to answer the client's own request. */
+export type Outcome = Buffer | Target;
+
+export interface AskOptions {
+  /**
+   * After this time a nameservice that could not be reached counts as unavailable. Left out: `dfs.federation.router.client.mount-status.time-out`
+   * when others can answer instead, so that a sick nameservice is not felt.
+   */
+  readonly unreachedMs?: number;
+}
+
+/**
+ * A call whose answer is made from the answers to several requests. Runs on the worker's thread, but over many events: nothing of the mount
+ * snapshot may be kept over an `await` (its memory is used again), only plain data taken from it.
+ */
+export class Composition {
+  readonly engine: Engine;
+  readonly call: Call;
+  readonly method: Method;
+  /** Bytes claimed for requests and answers; given back when the last part has ended. */
+  #claimed: number[] = [];
+  #parts = 0;
+  #done = false;
+  #own: Request | null = null;
+  /** Requests that may change something, by nameservice: further ones take derived ids. */
+  readonly #changes = new Map<number, number>();
+
+  constructor(engine: Engine, call: Call) {
+    this.engine = engine;
+    this.call = call;
+    this.method = call.method as Method;
+  }
+
+  /** The client's request, as it goes to each of its targets. */
+  get own(): Request {
+    if (this.#own === null) {
+      this.#claim(this.call.end - this.call.start);
+      this.#own = ownRequest(this.call);
+    }
+    return this.#own;
+  }
+
+  /** The client's request message. Throws Refused when it cannot be read. */
+  request(): Plain {
+    const { call, method } = this;
+    try {
+      const { bodyStart, bodyEnd } = call.fields;
+      return decodePlain(messageType(method.request), call.frame, call.start + bodyStart, call.start + bodyEnd);
+    } catch (error) {
+      throw new Refused(Failure.MALFORMED, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** A response message of a method (the client's own one when left out). */
+  read(body: Buffer, method: Method = this.method): Plain {
+    try {
+      return decodePlain(messageType(method.response), body);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Refused(Failure.IO, `The answer of the NameNode to ${method.name} cannot be read: ${why}`);
+    }
+  }
+
+  /** Bytes of a response message for the client. */
+  write(response: object): Buffer {
+    return encode(messageType(this.method.response), response);
+  }
+
+  /** Sends one request to one nameservice. Never rejects. */
+  async ask(request: Request, target: Target, options: AskOptions = {}): Promise<Answer> {
+    const [answer] = await this.askAll(request, [target], options);
+    return answer as Answer;
+  }
+
+  /** Sends one request to several targets at once; the answers in their order. Never rejects. */
+  async askAll(request: Request, targets: readonly Target[], options: AskOptions = {}): Promise<Answer[]> {
+    return await this.askEach(
+      targets.map((target) => ({ request, target })),
+      options,
+    );
+  }
+
+  /** Sends requests to a target each, at most MAX_PARTS_AT_ONCE at one time; the answers in their order. Never rejects. */
+  async askEach(
+    asked: readonly { readonly request: Request; readonly target: Target }[],
+    options: AskOptions = {},
+  ): Promise<Answer[]> {
+    const answers: Answer[] = new Array<Answer>(asked.length);
+    let next = 0;
+    const askNext = async (): Promise<void> => {
+      while (next < asked.length) {
+        const at = next++;
+        const { request, target } = asked[at] as (typeof asked)[number];
+        answers[at] = await this.#send(request, target, options);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(MAX_PARTS_AT_ONCE, asked.length) }, askNext));
+    return answers;
+  }
+
+  /** Ends the call; `parts` that are still on their way end by themselves. */
+  finish(end: () => void): void {
+    leave(this.call, Place.COMPOSING);
+    end();
+    this.#done = true;
+    this.#release();
+    this.engine.flushSoon();
+  }
+
+  #send(request: Request, target: Target, options: AskOptions): Promise<Answer> {
+    const { engine, call } = this;
+    const { nameservice } = target;
+    if (nameservice >= engine.topology.nameservices.length) {
+      const name = engine.resolver.snapshot?.nameserviceName(nameservice) ?? `#${nameservice}`;
+      const message = `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`;
+      const refused = new Refused(Failure.IO, message);
+      return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
+    }
+    return new Promise((resolve) => {
+      engine.clock.tick();
+      const limits = {
+        unreachedMs: options.unreachedMs ?? engine.settings.mountStatusTimeoutMs,
+        untilMs: call.startedMs + engine.settings.callBudgetMs,
+      };
+      const part = new Part(engine, nameservice, limits, (answer) => {
+        this.#parts--;
+        resolve(answer.ok && !this.#tryClaim(answer.body.length) ? this.#overloaded(nameservice) : answer);
+        this.#release();
+      });
+      this.#parts++;
+      const { method, frame, fields } = this.#withId(request, target);
+      const sent = engine.makePart(call, 0, fields, frame, method);
+      sent.path = target.path;
+      sent.pathPrefixBytes = target.prefixBytes;
+      sent.path2 = target.path2 ?? null;
+      sent.path2PrefixBytes = target.prefix2Bytes ?? 0;
+      sent.onlyNamenode = target.namenode ?? -1;
+      sent.composer = part;
+      engine.counters.add(Counter.partsSent);
+      part.send(sent);
+      engine.flushSoon();
+    });
+  }
+
+  #withId(request: Request, target: Target): Request {
+    if (request.method.retry !== 'AtMostOnce') return request;
+    const before = this.#changes.get(target.nameservice) ?? 0;
+    this.#changes.set(target.nameservice, before + 1);
+    return before === 0 ? request : withDerivedId(request, before, target.path);
+  }
+
+  #claim(bytes: number): void {
+    if (!this.#tryClaim(bytes)) throw this.#noMemory();
+  }
+
+  #tryClaim(bytes: number): boolean {
+    if (!this.engine.budget.claim(bytes)) return false;
+    this.#claimed.push(bytes);
+    return true;
+  }
+
+  #noMemory(): Refused {
+    return new Refused(Failure.STANDBY, `Router ${this.engine.settings.routerId} is overloaded: no memory`);
+  }
+
+  #overloaded(nameservice: number): Answer {
+    return { ok: false, nameservice, refused: this.#noMemory(), unavailable: true };
+  }
+
+  #release(): void {
+    if (!this.#done || this.#parts > 0) return;
+    for (const bytes of this.#claimed) this.engine.budget.release(bytes);
+    this.#claimed = [];
+  }
+}
+
+/**
+ * Takes a call out of the engine's hands until `run` has its outcome. What `run` throws ends the call: Refused with that exception, anything
+ * else as a defect, which is noted.
+ */
+export function compose(engine: Engine, call: Call, run: (composition: Composition) => Promise<Outcome>): void {
+  const composition = new Composition(engine, call);
+  call.place = Place.COMPOSING;
+  run(composition)
+    .then(
+      (outcome) =>
+        composition.finish(() => {
+          engine.clock.tick();
+          if (Buffer.isBuffer(outcome)) engine.succeed(call, outcome);
+          else forwardTo(engine, call, outcome);
+        }),
+      (error: unknown) =>
+        composition.finish(() => {
+          if (error instanceof Refused) engine.refuse(call, error.className, error.message, error.detail);
+          else engine.breakOff(call, error);
+        }),
+    )
+    // A defect in how calls end: the thread and the calls of others go on.
+    .catch((error: unknown) => engine.noteBroken(call, error));
+}
+
+function forwardTo(engine: Engine, call: Call, target: Target): void {
+  if (target.nameservice >= engine.topology.nameservices.length) {
+    const name = engine.resolver.snapshot?.nameserviceName(target.nameservice) ?? `#${target.nameservice}`;
+    engine.fail(call, Failure.IO, `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`);
+    return;
+  }
+  call.byPath = true;
+  call.path = target.path;
+  call.pathPrefixBytes = target.prefixBytes;
+  call.path2 = target.path2 ?? null;
+  call.path2PrefixBytes = target.prefix2Bytes ?? 0;
+  engine.forward(call, target.nameservice);
+}

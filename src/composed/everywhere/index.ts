@@ -1,0 +1,3 @@
+import type { Handlers } from '../handlers.ts';
+
+export const EVERYWHERE_HANDLERS: Handlers = {};

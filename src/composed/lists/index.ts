@@ -1,0 +1,3 @@
+import type { Handlers } from '../handlers.ts';
+
+export const LIST_HANDLERS: Handlers = {};

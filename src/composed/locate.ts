@@ -1,0 +1,113 @@
+import type { Call } from '../call/call.ts';
+import type { Client } from '../call/client.ts';
+import type { Engine } from '../call/engine.ts';
+import { Failure } from '../call/failure.ts';
+import { BY_INODE, SEVERAL } from '../call/resolve.ts';
+import { canonicalPath } from '../mount/canonical.ts';
+import { isAllOrder, ORDERS } from '../mount/entry.ts';
+import { firstNameservice, orderDestinations } from '../mount/order/order.ts';
+import type { MountSnapshot } from '../mount/snapshot.ts';
+import { textOf } from '../wire/text.ts';
+import type { Target } from './composition.ts';
+import { Refused } from './refused.ts';
+
+/** Where a path lies; plain data, good for as long as the call takes, whatever becomes of the mount table. */
+export interface Located {
+  /** The client's path in canonical form. */
+  readonly path: string;
+  /** In the order to ask them; empty when nothing covers the path. */
+  readonly targets: readonly Target[];
+  /** Why `targets` is empty. */
+  readonly unresolved: Refused | null;
+  /** Path of the mount point that covers it, null for the default nameservice. */
+  readonly mountPoint: string | null;
+  /** Directories of the mount exist in all of its nameservices (HASH_ALL, RANDOM, SPACE, LEADER_FOLLOWER). */
+  readonly everywhere: boolean;
+  readonly faultTolerant: boolean;
+  readonly readOnly: boolean;
+  /** The path is a mount point; mount points lie below it. Never inside the caller's trash. */
+  readonly atMount: boolean;
+  readonly mountsBelow: boolean;
+}
+
+/**
+ * Where the client's path `spelled` lies. Throws Refused as the byte path refuses: mount check (when asked for), read-only mounts (when
+ * the method writes), an inode path that several nameservices may have. A path that nothing covers has no targets: see `requireTargets`.
+ */
+export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: boolean): Located {
+  const { resolver } = engine;
+  const nameservice = resolver.resolve(call, spelled, 0, spelled.length, mountCheck);
+  const snapshot = resolver.snapshot as MountSnapshot;
+  const { mount, atMount, mountsBelow } = resolver;
+  const isUnresolved = nameservice < 0 && nameservice !== SEVERAL && resolver.className === Failure.NO_RESOLUTION;
+  if (nameservice === BY_INODE || (nameservice < 0 && nameservice !== SEVERAL && !isUnresolved)) {
+    throw new Refused(resolver.className, resolver.message);
+  }
+  const text = textOf(spelled, 0, spelled.length);
+  const mountPoint = mount < 0 ? null : textOf(snapshot.bytes, snapshot.sourceStart(mount), snapshot.sourceEnd(mount));
+  const order = mount < 0 ? null : (ORDERS[snapshot.orderOf(mount)] ?? null);
+  const several = mount >= 0 && snapshot.destinationCount(mount) > 1;
+  let targets: Target[] = [];
+  if (nameservice === SEVERAL) targets = severalTargets(engine, call, text, mountPoint as string);
+  else if (!isUnresolved) targets = [{ nameservice, path: resolver.path, prefixBytes: resolver.prefixBytes }];
+  return {
+    path: canonicalPath(text),
+    targets,
+    unresolved: isUnresolved ? new Refused(resolver.className, resolver.message) : null,
+    mountPoint,
+    everywhere: several && order !== null && isAllOrder(order),
+    faultTolerant: several && snapshot.isFaultTolerant(mount),
+    readOnly: mount >= 0 && snapshot.isReadOnly(mount),
+    atMount,
+    mountsBelow,
+  };
+}
+
+/** The targets of a path; throws why there are none. */
+export function requireTargets(located: Located): readonly Target[] {
+  if (located.unresolved !== null) throw located.unresolved;
+  return located.targets;
+}
+
+/** The client's (first) path as it wrote it. */
+export function pathOf(call: Call): Buffer {
+  const { pathStart, pathEnd } = call.fields;
+  return Buffer.from(call.frame.subarray(call.start + pathStart, call.start + pathEnd));
+}
+
+/** As `pathOf`, the second path. */
+export function path2Of(call: Call): Buffer {
+  const { path2Start, path2End } = call.fields;
+  return Buffer.from(call.frame.subarray(call.start + path2Start, call.start + path2End));
+}
+
+/** Directly after the resolver answered SEVERAL. */
+function severalTargets(engine: Engine, call: Call, spelled: string, mountPoint: string): Target[] {
+  const { resolver, figures, settings } = engine;
+  const snapshot = resolver.snapshot as MountSnapshot;
+  const { mount, inTrash } = resolver;
+  const first = firstNameservice(
+    snapshot,
+    mount,
+    spelled,
+    inTrash ? spelled : mountPoint,
+    (call.client as Client).identity.address,
+    figures,
+    Math.random,
+    settings.spacePreferencePercent,
+  );
+  const order = orderDestinations(snapshot, mount, first);
+  const targets: Target[] = [];
+  const seen = new Set<string>();
+  for (const destination of order) {
+    resolver.useDestination(destination);
+    const nameservice = snapshot.destinationNameservice(mount, destination);
+    const path = resolver.path;
+    // In the trash destinations of one nameservice are one place.
+    const place = `${nameservice}:${path === null ? '' : path.toString('latin1')}`;
+    if (seen.has(place)) continue;
+    seen.add(place);
+    targets.push({ nameservice, path, prefixBytes: resolver.prefixBytes });
+  }
+  return targets;
+}

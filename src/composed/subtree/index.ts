@@ -1,0 +1,3 @@
+import type { Handlers } from '../handlers.ts';
+
+export const SUBTREE_HANDLERS: Handlers = {};

@@ -1,0 +1,3 @@
+import type { Handlers } from '../handlers.ts';
+
+export const VIEW_HANDLERS: Handlers = {};
