@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 
+/** What a suite leaves out when it runs for every change, it runs here. */
+const ENVIRONMENT: NodeJS.ProcessEnv = { ...process.env, SWITCHYARD_TEST_FULL: '1' };
+
 const STEPS: readonly [name: string, args: readonly string[]][] = [
   ['tests', [vitest, 'run', '--config', 'test/vitest.config.ts']],
   ['tests in a browser', [vitest, 'run', '--config', 'test/browser/vitest.config.ts']],
@@ -21,7 +24,7 @@ const TALLY = /^tests: (\d+) passed, (\d+) failed, (\d+) skipped$/gm;
 /** Exit code and output of one step; the output is shown while it comes. */
 function run(args: readonly string[]): Promise<{ code: number; out: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: ENVIRONMENT });
     let out = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text;

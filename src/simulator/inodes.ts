@@ -1,6 +1,10 @@
-/** Files and directories of the simulated namespace. Files have no blocks: their length is always zero. */
-import type { Plain } from '../wire/messages.ts';
+/** Files and directories of the simulated namespace. */
+import type { AclEntry } from './acl.ts';
+import type { Block } from './blocks.ts';
+import type { EncryptionZone } from './encryption-zones.ts';
+import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
 import { compareNames } from './paths.ts';
+import type { Snapshots } from './snapshots.ts';
 
 export const ROOT_INODE_ID = 16385;
 /** Answers "no quota"; the root's quota of names is the largest long instead. */
@@ -40,6 +44,8 @@ abstract class InodeBase {
   atimeMs: number;
   storagePolicy = POLICY_UNSPECIFIED;
   readonly xattrs = new Map<string, XAttr>();
+  /** Entries that the mode does not say, ordered. */
+  acl: readonly AclEntry[] = [];
 
   constructor(attributes: InodeAttributes) {
     this.id = attributes.id;
@@ -73,6 +79,16 @@ abstract class InodeBase {
     }
     return POLICY_UNSPECIFIED;
   }
+
+  /** The nearest directory from here upwards that is the root of an encryption zone. */
+  zoneRoot(): Directory | null {
+    for (let at: InodeBase | null = this; at !== null; at = at.parent) {
+      if (at instanceof Directory && at.zone !== null) {
+        return at;
+      }
+    }
+    return null;
+  }
 }
 
 export class Directory extends InodeBase {
@@ -80,6 +96,13 @@ export class Directory extends InodeBase {
   names = 1;
   namespaceQuota: number | bigint = NO_QUOTA;
   spaceQuota: number | bigint = NO_QUOTA;
+  /** Quotas of space by storage type. */
+  readonly typeQuotas = new Map<string, number | bigint>();
+  /** Policy of files that are made below, unless a directory further down has one; 'replication' ends what comes from above. */
+  erasureCoding: ErasureCodingPolicy | 'replication' | null = null;
+  zone: EncryptionZone | null = null;
+  /** Null: not snapshottable. */
+  snapshots: Snapshots | null = null;
   readonly #children = new Map<string, Inode>();
   /** Names in listing order; null when children came or went since it was sorted. */
   #sorted: string[] | null = null;
@@ -124,6 +147,16 @@ export class Directory extends InodeBase {
     return low;
   }
 
+  /** The erasure coding policy of files that are made here. */
+  effectiveErasureCoding(): ErasureCodingPolicy | null {
+    for (let at: Directory | null = this; at !== null; at = at.parent) {
+      if (at.erasureCoding !== null) {
+        return at.erasureCoding === 'replication' ? null : at.erasureCoding;
+      }
+    }
+    return null;
+  }
+
   add(child: Inode): void {
     child.parent = this;
     this.#children.set(child.name, child);
@@ -153,17 +186,37 @@ export interface Writer {
   readonly machine: string;
 }
 
+/** What a file in an encryption zone was encrypted with. */
+export interface FileEncryption {
+  readonly keyName: string;
+  readonly keyVersion: string;
+  readonly key: Buffer;
+  readonly iv: Buffer;
+}
+
 export class File extends InodeBase {
   replication: number;
   readonly blockSize: number;
   /** Null once the file is closed. */
   writer: Writer | null;
+  blocks: Block[] = [];
+  /** Null: replicas. */
+  erasureCodingPolicy: ErasureCodingPolicy | null = null;
+  encryption: FileEncryption | null = null;
 
-  constructor(attributes: InodeAttributes, replication: number, blockSize: number, writer: Writer) {
+  constructor(attributes: InodeAttributes, replication: number, blockSize: number, writer: Writer | null) {
     super(attributes);
     this.replication = replication;
     this.blockSize = blockSize;
     this.writer = writer;
+  }
+
+  get length(): number {
+    let length = 0;
+    for (const block of this.blocks) {
+      length += block.bytes;
+    }
+    return length;
   }
 }
 
@@ -177,36 +230,4 @@ export function namesIn(inode: Inode): number {
 export function formatMode(mode: number): string {
   const text = `${SYMBOLS[(mode >> 6) & 7]}${SYMBOLS[(mode >> 3) & 7]}${SYMBOLS[mode & 7]}`;
   return (mode & STICKY) === 0 ? text : text.slice(0, 8) + (text.endsWith('x') ? 't' : 'T');
-}
-
-/**
- * HdfsFileStatusProto of an inode; `localName` is empty when the caller asked for this very path. With `located` files carry their
- * (empty) list of blocks.
- */
-export function statusOf(inode: Inode, localName: string, located: boolean): Plain {
-  const status: Plain = {
-    fileType: inode instanceof Directory ? 'IS_DIR' : 'IS_FILE',
-    path: Buffer.from(localName),
-    length: 0,
-    permission: { perm: inode.mode },
-    owner: inode.owner,
-    group: inode.group,
-    modification_time: inode.mtimeMs,
-    access_time: inode.atimeMs,
-    block_replication: inode instanceof File ? inode.replication : 0,
-    blocksize: inode instanceof File ? inode.blockSize : 0,
-    fileId: inode.id,
-    childrenNum: inode instanceof Directory ? inode.childCount : 0,
-    storagePolicy: inode.effectivePolicy(),
-    flags: 0,
-  };
-  if (located && inode instanceof File) {
-    status['locations'] = locatedBlocksOf(inode);
-  }
-  return status;
-}
-
-/** LocatedBlocksProto of a file without blocks. */
-export function locatedBlocksOf(file: File): Plain {
-  return { fileLength: 0, blocks: [], underConstruction: file.writer !== null, isLastBlockComplete: false };
 }

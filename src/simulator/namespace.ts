@@ -3,6 +3,9 @@
  * *-operations.ts files) change it only through the methods here. It has no clock and no randomness of its own: applying the same edits
  * at the same times gives the same tree, inode ids included, which is how standby and observer NameNodes follow the active one.
  */
+import { FIRST_BLOCK_ID, FIRST_GENERATION_STAMP } from './blocks.ts';
+import { CacheDirectives } from './cache-directives.ts';
+import { ErasureCodingPolicies } from './erasure-coding-policies.ts';
 import type { Inode, InodeAttributes } from './inodes.ts';
 import { Directory, File, NO_QUOTA, ROOT_INODE_ID } from './inodes.ts';
 import {
@@ -17,15 +20,27 @@ import {
 import type { Caller } from './permission-check.ts';
 import { checkSuperuser, checkTraverse } from './permission-check.ts';
 import { accessDenied, fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
+import { SNAPSHOT_DIRECTORY } from './snapshots.ts';
 
 const MAX_DIRECTORY_ITEMS = 1_048_576;
 const UNLIMITED_NAMES = 2n ** 63n - 1n;
 /** A writer that has not renewed its lease for this long may lose its files to another one (HDFS's soft limit). */
 const LEASE_SOFT_LIMIT_MS = 60_000;
 
+const SNAPSHOT_PREFIX = `${SNAPSHOT_DIRECTORY}/`;
+
 export interface NamespaceOptions {
   readonly superuser: string;
   readonly supergroup: string;
+  /** Inode id of the root; those of other inodes follow it. */
+  readonly rootInodeId?: number;
+}
+
+/** A rolling upgrade of the nameservice, running or finalized. */
+export interface RollingUpgrade {
+  readonly startedMs: number;
+  /** 0 while it runs. */
+  readonly finalizedMs: number;
 }
 
 /** A path and what exists of it. */
@@ -44,6 +59,10 @@ export interface ResolvedPath {
   readonly ancestor: Inode | null;
   /** Components below the ancestor, the last one included. */
   readonly missing: readonly string[];
+  /** The path leads into a snapshot, where nothing can be changed. */
+  readonly isSnapshot: boolean;
+  /** The directory of a path `DIRECTORY/.snapshot`, which lists its snapshots; else null. */
+  readonly snapshotList: Directory | null;
 }
 
 /** What an operation is about to do with a path: names that are made must be valid, and refusals differ. */
@@ -63,14 +82,25 @@ export class Namespace {
   nowMs = 0;
   /** An edit of the active is being applied: what it allowed is not judged again by state that edits do not carry (leases' age). */
   replaying = false;
+  readonly erasureCoding = new ErasureCodingPolicies();
+  readonly cache = new CacheDirectives();
+  /** Roots of encryption zones by inode id. */
+  readonly zones = new Map<number, Directory>();
+  readonly snapshottables = new Set<Directory>();
+  rollingUpgrade: RollingUpgrade | null = null;
   readonly #inodes = new Map<number, Inode>();
   readonly #leases = new Map<string, Lease>();
-  #nextInodeId = ROOT_INODE_ID + 1;
+  #nextInodeId: number;
+  #nextBlockId = FIRST_BLOCK_ID;
+  #nextGenerationStamp = FIRST_GENERATION_STAMP;
+  #nextSnapshotId = 0;
 
   constructor(options: NamespaceOptions) {
     this.options = options;
+    const rootId = options.rootInodeId ?? ROOT_INODE_ID;
+    this.#nextInodeId = rootId + 1;
     this.root = new Directory({
-      id: ROOT_INODE_ID,
+      id: rootId,
       name: '',
       owner: options.superuser,
       group: options.supergroup,
@@ -79,7 +109,7 @@ export class Namespace {
       atimeMs: 0,
     });
     this.root.namespaceQuota = UNLIMITED_NAMES;
-    this.#inodes.set(ROOT_INODE_ID, this.root);
+    this.#inodes.set(rootId, this.root);
   }
 
   /** Resolves a path and checks that the caller may walk it. */
@@ -100,6 +130,9 @@ export class Namespace {
         throw accessDenied(error.message);
       }
       throw error;
+    }
+    if (intent !== 'read' && resolved.isSnapshot) {
+      throw new RemoteException(JAVA.SNAPSHOT_READ_ONLY, 'Modification on a read-only snapshot is disallowed');
     }
     return resolved;
   }
@@ -137,17 +170,20 @@ export class Namespace {
     return [...splitPath(inode.path()), ...components.slice(3)];
   }
 
-  #walk(components: readonly string[]): ResolvedPath {
-    const text = `/${components.join('/')}`;
+  #walk(path: readonly string[]): ResolvedPath {
+    const text = `/${path.join('/')}`;
+    const components = this.#joinSnapshotName(path);
+    const isSnapshot = components !== path;
     const last = components.length - 1;
+    const nowhere = { text, above: [], parent: null, ancestor: null, missing: [], isSnapshot, snapshotList: null };
     if (last < 0) {
-      return { text, name: '', above: [], target: this.root, parent: null, ancestor: null, missing: [] };
+      return { ...nowhere, name: '', target: this.root };
     }
     const above: Inode[] = [this.root];
     let at: Inode = this.root;
     let depth = 0;
     while (depth < last && at instanceof Directory) {
-      const child: Inode | undefined = at.child(components[depth] as string);
+      const child = childOf(at, components[depth] as string);
       if (child === undefined) {
         break;
       }
@@ -157,8 +193,36 @@ export class Namespace {
     }
     const parent = depth === last && at instanceof Directory ? at : null;
     const name = components[last] as string;
-    const target = parent?.child(name) ?? null;
-    return { text, name, above, target, parent, ancestor: at, missing: components.slice(depth) };
+    const target = parent === null ? null : (childOf(parent, name) ?? null);
+    const isList = name === SNAPSHOT_DIRECTORY && parent !== null && parent.snapshots !== null;
+    return {
+      ...nowhere,
+      name,
+      above,
+      target,
+      parent,
+      ancestor: at,
+      missing: components.slice(depth),
+      isSnapshot: isSnapshot || isList,
+      snapshotList: isList ? parent : null,
+    };
+  }
+
+  /** `.snapshot` and the name of a snapshot, below a directory that can have any, become one component. */
+  #joinSnapshotName(components: readonly string[]): readonly string[] {
+    const at = components.indexOf(SNAPSHOT_DIRECTORY);
+    if (at < 0 || at + 1 === components.length) {
+      return components;
+    }
+    let directory: Inode | undefined = this.root;
+    for (const name of components.slice(0, at)) {
+      directory = directory instanceof Directory ? directory.child(name) : undefined;
+    }
+    if (!(directory instanceof Directory) || directory.snapshots === null) {
+      return components;
+    }
+    const joined = `${SNAPSHOT_PREFIX}${components[at + 1]}`;
+    return [...components.slice(0, at), joined, ...components.slice(at + 2)];
   }
 
   inode(id: number): Inode | undefined {
@@ -172,6 +236,27 @@ export class Namespace {
   /** Every change is one edit. */
   logEdit(): void {
     this.txid++;
+  }
+
+  takeBlockId(): number {
+    return this.#nextBlockId++;
+  }
+
+  takeGenerationStamp(): number {
+    return this.#nextGenerationStamp++;
+  }
+
+  takeSnapshotId(): number {
+    return this.#nextSnapshotId++;
+  }
+
+  /** All files of the tree, those of snapshots left out. */
+  *files(): Generator<File> {
+    for (const inode of this.#inodes.values()) {
+      if (inode instanceof File) {
+        yield inode;
+      }
+    }
   }
 
   /** Attributes of an inode that an operation makes now; it takes its parent's group. */
@@ -246,6 +331,8 @@ export class Namespace {
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       this.#inodes.delete(next.id);
       if (next instanceof Directory) {
+        this.zones.delete(next.id);
+        this.snapshottables.delete(next);
         for (const child of next.children()) {
           pending.push(child);
         }
@@ -325,4 +412,11 @@ export class Namespace {
     }
     return files.sort((a, b) => a.id - b.id || compareNames(a.name, b.name));
   }
+}
+
+/** A child, or the root of a snapshot under its joined name. */
+function childOf(directory: Directory, name: string): Inode | undefined {
+  return name.startsWith(SNAPSHOT_PREFIX)
+    ? directory.snapshots?.get(name.slice(SNAPSHOT_PREFIX.length))?.root
+    : directory.child(name);
 }

@@ -1,5 +1,5 @@
 /**
- * HDFS's permission model without ACLs: owner, group, others; sticky directories; a superuser for whom nothing is checked. The order of
+ * HDFS's permission model: owner, access control list, group, others; sticky directories; a superuser for whom nothing is checked. The order of
  * the checks decides which of several refusals a caller sees, so it follows the NameNode's.
  */
 import type { Inode } from './inodes.ts';
@@ -127,8 +127,37 @@ function checkAccess(caller: Caller, inode: Inode, access: number): void {
 }
 
 function isAllowed(caller: Caller, inode: Inode, access: number): boolean {
-  const shift = inode.owner === caller.user ? 6 : caller.groups.includes(inode.group) ? 3 : 0;
-  return ((inode.mode >> shift) & access) === access;
+  const { mode } = inode;
+  if (inode.owner === caller.user) {
+    return ((mode >> 6) & access) === access;
+  }
+  if (inode.acl[0]?.scope === 'ACCESS') {
+    return isAllowedByAcl(caller, inode, access);
+  }
+  const shift = caller.groups.includes(inode.group) ? 3 : 0;
+  return ((mode >> shift) & access) === access;
+}
+
+/** The group bits of the mode limit every entry; others count only for those whom no entry is about. */
+function isAllowedByAcl(caller: Caller, inode: Inode, access: number): boolean {
+  const mask = (inode.mode >> 3) & 7;
+  let isNamed = false;
+  for (const { scope, type, name, permission } of inode.acl) {
+    if (scope === 'DEFAULT') {
+      break;
+    }
+    const isUser = type === 'USER' && name === caller.user;
+    if (isUser || (type === 'GROUP' && caller.groups.includes(name === '' ? inode.group : name))) {
+      if ((permission & mask & access) === access) {
+        return true;
+      }
+      isNamed = true;
+      if (isUser) {
+        break;
+      }
+    }
+  }
+  return !isNamed && (inode.mode & access) === access;
 }
 
 function denied(caller: Caller, inode: Inode, access: number): RemoteException {
@@ -140,5 +169,5 @@ function denied(caller: Caller, inode: Inode, access: number): RemoteException {
 /** `"/a":owner:group:drwxr-xr-x` */
 function describe(inode: Inode): string {
   const type = inode instanceof Directory ? 'd' : '-';
-  return `"${inode.path()}":${inode.owner}:${inode.group}:${type}${formatMode(inode.mode)}`;
+  return `"${inode.path()}":${inode.owner}:${inode.group}:${type}${formatMode(inode.mode)}${inode.acl.length > 0 ? '+' : ''}`;
 }

@@ -49,6 +49,19 @@ export function policyMessage(id: number): Plain {
   return found === undefined ? {} : toMessage(found);
 }
 
+/** Types that have a quota of their own, in the order in which they are listed. */
+export const QUOTA_TYPES = ['SSD', 'DISK', 'ARCHIVE', 'PROVIDED', 'NVDIMM'] as const;
+
+/** Storage type of each replica of a file with this policy; those without a quota are left out. Empty for an id without policy. */
+export function storageTypesOf(id: number, replication: number): string[] {
+  const found = POLICIES.find((one) => one.id === id);
+  if (found === undefined) {
+    return [];
+  }
+  const types = Array.from({ length: replication }, (_, at) => found.storage[at] ?? found.storage.at(-1) ?? 'DISK');
+  return types.filter((type) => QUOTA_TYPES.some((one) => one === type));
+}
+
 export function policyMessages(): Plain[] {
   return POLICIES.map(toMessage);
 }

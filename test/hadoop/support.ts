@@ -50,6 +50,8 @@ export interface RigNameNode {
   readonly role: string;
   readonly rpc: string;
   readonly http: string;
+  /** Id of its nameservice's block pool. */
+  readonly blockPool: string;
 }
 
 export interface RigStatus {
@@ -194,6 +196,11 @@ export class Rig implements AsyncDisposable {
     return found;
   }
 
+  /** The active NameNode without any router. */
+  async endpointOf(ns: string): Promise<Endpoint> {
+    return directEndpoint((await this.active(ns)).rpc);
+  }
+
   /** Makes directories straight on the NameNodes: the targets of mounts. `ns0:/a/b` each. */
   async makeTargets(targets: readonly string[]): Promise<void> {
     await using shell = await Shell.start(this);
@@ -302,10 +309,14 @@ export interface Endpoint extends AsyncDisposable {
   readonly log: string;
 }
 
-/** Starts what ENDPOINT names over the rig's configuration and State Store; `keys` override settings of the router. */
-export async function startEndpoint(rig: Rig, keys: Readonly<Record<string, string>> = {}): Promise<Endpoint> {
-  if (ENDPOINT === 'namenode') return directEndpoint((await rig.active('ns0')).rpc);
-  if (ENDPOINT === 'java-router') return await JavaRouter.start(rig, keys);
+/** Starts what `kind` names over the rig's configuration and State Store; `keys` override settings of the router. */
+export async function startEndpoint(
+  rig: Rig,
+  keys: Readonly<Record<string, string>> = {},
+  kind: string = ENDPOINT,
+): Promise<Endpoint> {
+  if (kind === 'namenode') return await rig.endpointOf('ns0');
+  if (kind === 'java-router') return await JavaRouter.start(rig, keys);
   const args = Object.entries(keys).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
   return await RouterProcess.start({ configDir: rig.up.conf, args, env: { HADOOP_USER_NAME: rig.up.user } });
 }

@@ -1,0 +1,73 @@
+/** HdfsFileStatusProto of files and directories. */
+import type { Plain } from '../wire/messages.ts';
+import { locatedBlocksOf } from './blocks.ts';
+import type { Inode } from './inodes.ts';
+import { Directory, File } from './inodes.ts';
+
+/** HdfsFileStatusProto.Flags */
+const Flag = { HAS_ACL: 1, HAS_CRYPT: 2, HAS_EC: 4, SNAPSHOT_ENABLED: 8 } as const;
+
+/** Status of `PATH/.snapshot`, which is no inode. */
+export const SNAPSHOT_LIST_STATUS: Plain = {
+  fileType: 'IS_DIR',
+  path: Buffer.alloc(0),
+  length: 0,
+  permission: { perm: 0o777 },
+  owner: '',
+  group: '',
+  modification_time: 0,
+  access_time: 0,
+  block_replication: 0,
+  blocksize: 0,
+  fileId: 0,
+  childrenNum: 0,
+  storagePolicy: 0,
+  flags: 0,
+};
+
+/** `localName` is empty when the caller asked for this very path. With `located` files carry their list of blocks. */
+export function statusOf(inode: Inode, localName: string, located: boolean): Plain {
+  const isDirectory = inode instanceof Directory;
+  const coding = isDirectory ? inode.effectiveErasureCoding() : inode.erasureCodingPolicy;
+  return {
+    fileType: isDirectory ? 'IS_DIR' : 'IS_FILE',
+    path: Buffer.from(localName),
+    length: isDirectory ? 0 : inode.length,
+    permission: { perm: inode.mode },
+    owner: inode.owner,
+    group: inode.group,
+    modification_time: inode.mtimeMs,
+    access_time: inode.atimeMs,
+    block_replication: isDirectory ? 0 : inode.replication,
+    blocksize: isDirectory ? 0 : inode.blockSize,
+    fileId: inode.id,
+    childrenNum: isDirectory ? inode.childCount : 0,
+    ...encryptionOf(inode),
+    storagePolicy: inode.effectivePolicy(),
+    ...(coding === null ? {} : { ecPolicy: coding.reference() }),
+    flags:
+      (inode.acl.length > 0 ? Flag.HAS_ACL : 0) |
+      (inode.zoneRoot() !== null ? Flag.HAS_CRYPT : 0) |
+      (coding !== null ? Flag.HAS_EC : 0) |
+      (isDirectory && inode.snapshots !== null ? Flag.SNAPSHOT_ENABLED : 0),
+    ...(located && !isDirectory ? { locations: locatedBlocksOf(inode) } : {}),
+  };
+}
+
+function encryptionOf(inode: Inode): Plain {
+  const encryption = inode instanceof File ? inode.encryption : null;
+  if (encryption === null) {
+    return {};
+  }
+  const { key, iv, keyName, keyVersion } = encryption;
+  return {
+    fileEncryptionInfo: {
+      suite: 'AES_CTR_NOPADDING',
+      cryptoProtocolVersion: 'ENCRYPTION_ZONES',
+      key,
+      iv,
+      keyName,
+      ezKeyVersionName: keyVersion,
+    },
+  };
+}
