@@ -1,0 +1,67 @@
+import type { Call } from '../call/call.ts';
+import type { Engine } from '../call/engine.ts';
+import { SEVERAL } from '../call/resolve.ts';
+import { nameservicesAtOrBelow } from '../mount/nameservices-below.ts';
+import type { MountSnapshot } from '../mount/snapshot.ts';
+import type { Target } from './composition.ts';
+
+/**
+ * A directory of the caller's trash that holds what was deleted in several nameservices.
+ *
+ * What is deleted goes to a trash in its own nameservice, for a file moves only within one: `/mnt/a/f` to `/user/u/.Trash/Current/mnt/a/f`
+ * there, whatever nameservice `/user` is in. Below a mount point's path the trash is therefore that of the mount's nameservices (the
+ * resolver finds them). The directories above are shared: `Current` and checkpoints by all nameservices that mount points lead to and the
+ * default one, `Current/mnt` by its own and by those of the mount points below `/mnt`, and `/user/u/.Trash` is at home where any file of
+ * `/user/u` is, and holds the `Current` and the checkpoints of all. Each exists where it exists: what is asked for is asked of all, what is
+ * changed is changed everywhere it exists. New ones are made where their own path leads.
+ */
+export interface TrashDirectory {
+  /** Where it may exist; its own nameservice first, if it has one. */
+  readonly targets: readonly Target[];
+  /**
+   * Whether clients can reach the name that a listing of target number `target` holds. A name that they reach elsewhere must not be shown:
+   * nobody could open it.
+   */
+  shows(name: string, target: number): boolean;
+}
+
+const TRASH_NAME = /^(?:Current|\d+(?:-\d*)?)$/;
+
+/** The shared directory of the caller's trash that the path names; null for every other path, also in the trash. */
+export function trashTargets(engine: Engine, call: Call, spelled: Buffer): TrashDirectory | null {
+  const { resolver } = engine;
+  const found = resolver.resolve(call, spelled, 0, spelled.length, false);
+  return found === SEVERAL ? sharedTrash(engine) : null;
+}
+
+/** As `trashTargets`, directly after the resolver answered SEVERAL for the path. */
+export function sharedTrash(engine: Engine): TrashDirectory | null {
+  const { resolver } = engine;
+  const { shared } = resolver;
+  if (shared === null) return null;
+  const path = shared.path;
+  const targets: Target[] = shared.nameservices.map((nameservice) => ({ nameservice, path, prefixBytes: 0 }));
+  if (!shared.isRoot) return { targets, shows: (name, target) => showsBelow(engine, shared.below, targets, name, target) };
+  // The root of the trash: its own place may have another path than the trash of that nameservice.
+  const own = shared.own;
+  const ownIsTrash =
+    own !== null && shared.nameservices.includes(own.nameservice) && (own.path === null || own.path.equals(path));
+  if (own === null || ownIsTrash) {
+    const ownAt = own === null ? -1 : shared.nameservices.indexOf(own.nameservice);
+    return { targets, shows: (name, target) => TRASH_NAME.test(name) || target === ownAt };
+  }
+  return { targets: [own, ...targets], shows: (name, target) => TRASH_NAME.test(name) === target > 0 };
+}
+
+/** `below` is the path that the trash directory stands for, '' for the root; the mount table is looked at as it is now. */
+function showsBelow(
+  engine: Engine,
+  below: string,
+  targets: readonly Target[],
+  name: string,
+  target: number,
+): boolean {
+  const nameservice = (targets[target] as Target).nameservice;
+  const snapshot = engine.resolver.snapshot as MountSnapshot;
+  return nameservicesAtOrBelow(snapshot, `${below}/${name}`, engine.settings.defaultNameservice).includes(nameservice);
+}
