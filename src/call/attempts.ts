@@ -132,7 +132,8 @@ export class Attempts implements AttemptOwner {
   prove(call: Call): void {
     const method = call.method as Method;
     this.#namenodeOf(call).unshun();
-    if (!(method.coordinated || method.category === 'WRITE')) return;
+    // A NameNode that was asked for by itself may be a standby: what is sent to each of them, all of them answer.
+    if (!(method.coordinated || method.category === 'WRITE') || call.onlyNamenode >= 0) return;
     if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
     this.#engine.block.setActive(call.nameservice, call.namenode);
     this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
@@ -208,6 +209,7 @@ export class Attempts implements AttemptOwner {
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
     const namenode = this.#namenodeOf(call);
     call.lastTrouble = `${namenode.address}: ${why}`;
+    call.wasLost = true;
     if (!mayResend(call)) {
       this.#engine.fail(
         call,

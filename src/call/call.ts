@@ -102,6 +102,8 @@ export class Call extends WheelEntry {
   /** The connection that carried it was lost: it goes on alone. Times lost alone. */
   suspect = false;
   lostAlone = 0;
+  /** A connection was lost while it was in flight: a NameNode may have executed it. */
+  wasLost = false;
 
   /** Its nameservice was found by its path, under the mount snapshot of this epoch: it is resolved anew when the table changes. */
   byPath = false;
@@ -169,6 +171,7 @@ export class CallPool {
     call.connection = null;
     call.suspect = false;
     call.lostAlone = 0;
+    call.wasLost = false;
     call.byPath = false;
     call.path = null;
     call.path2 = null;

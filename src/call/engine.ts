@@ -1,5 +1,6 @@
 import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
 import { NO_FIGURES, type OrderFigures } from '../mount/order/figures.ts';
+import type { QuotaUsage } from '../mount/quota.ts';
 import { NameNodeConnection } from '../namenode/connection.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
@@ -279,6 +280,11 @@ export class Engine implements WorkerSide, CallOwner {
       call.claimedBytes = 0;
     }
     this.calls.give(call);
+  }
+
+  /** What is used under mount points with limits; new figures are a new object. */
+  set quotaUsage(usage: QuotaUsage) {
+    this.resolver.quotas.usage = usage;
   }
 
   nameserviceName(nameservice: number): string {

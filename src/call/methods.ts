@@ -131,14 +131,21 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   }),
   row('delete', 'once', 'one-path', { path: 1, mountCheck: true }),
   row('mkdirs', 'write', 'one-path', { path: 1, quotaCheck: true }),
-  row('getListing', 'aligned', 'one-path', { path: 1 }),
-  row('getBatchedListing', 'aligned', 'later', { deep: ['paths'], category: 'none' }),
-  row('getFileInfo', 'aligned', 'one-path', { path: 1 }),
-  row('getLocatedFileInfo', 'aligned', 'one-path', { path: 1, match: 'present' }),
-  row('getFileLinkInfo', 'aligned', 'one-path', { path: 1, match: 'present' }),
+  row('getListing', 'aligned', 'mount-view', { path: 1 }),
+  row('getBatchedListing', 'aligned', 'mount-view', {
+    deep: ['paths'],
+    category: 'none',
+    note: 'the Java Router does not serve it',
+  }),
+  row('getFileInfo', 'aligned', 'mount-view', { path: 1 }),
+  row('getLocatedFileInfo', 'aligned', 'mount-view', { path: 1 }),
+  row('getFileLinkInfo', 'aligned', 'mount-view', { path: 1 }),
   row('getLinkTarget', 'aligned', 'one-path', { path: 1, reply: ['targetPath'], match: 'present' }),
-  row('getContentSummary', 'aligned', 'one-path', { path: 1, subtree: true }),
-  row('getPreferredBlockSize', 'aligned', 'one-path', { path: 1, mountCheck: true }),
+  row('getContentSummary', 'aligned', 'one-path', {
+    path: 1,
+    note: 'with mount points below the path, of all nameservices there; every file once',
+  }),
+  row('getPreferredBlockSize', 'aligned', 'one-path', { path: 1 }),
   row('getEnclosingRoot', 'aligned', 'one-path', {
     path: 1,
     reply: ['enclosingRootPath'],
@@ -162,14 +169,26 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   }),
   row('setPermission', 'write', 'one-path', { path: 1, several: 'every' }),
   row('setOwner', 'write', 'one-path', { path: 1, several: 'every' }),
-  row('setTimes', 'write', 'one-path', { path: 1 }),
+  row('setTimes', 'write', 'one-path', { path: 1, several: 'every' }),
   row('checkAccess', 'aligned', 'one-path', { path: 1 }),
   row('setStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
   row('unsetStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
   row('getStoragePolicy', 'aligned', 'one-path', { path: 1 }),
-  row('satisfyStoragePolicy', 'once', 'one-path', { path: 1, mountCheck: true, category: 'READ' }),
-  row('setQuota', 'write', 'one-path', { path: 1, subtree: true }),
-  row('getQuotaUsage', 'active', 'one-path', { path: 1, subtree: true }),
+  row('satisfyStoragePolicy', 'once', 'one-path', {
+    path: 1,
+    mountCheck: true,
+    category: 'READ',
+    several: 'every',
+  }),
+  row('setQuota', 'write', 'one-path', {
+    path: 1,
+    several: 'every',
+    note: 'refused where mount points below the path lead elsewhere, and for mount points when quotas of the router are on',
+  }),
+  row('getQuotaUsage', 'active', 'one-path', {
+    path: 1,
+    note: 'with mount points below the path, of all nameservices there',
+  }),
   row('modifyAclEntries', 'write', 'one-path', { path: 1, several: 'every' }),
   row('removeAclEntries', 'write', 'one-path', { path: 1, several: 'every' }),
   row('removeDefaultAcl', 'write', 'one-path', { path: 1, several: 'every' }),
@@ -219,7 +238,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('listCachePools', 'aligned', 'later'),
 
   // Encryption and erasure coding
-  row('createEncryptionZone', 'once', 'one-path', { path: 1 }),
+  row('createEncryptionZone', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getEZForPath', 'aligned', 'one-path', { path: 1, reply: ['zone.path'], match: 'present' }),
   row('listEncryptionZones', 'aligned', 'later'),
   row('reencryptEncryptionZone', 'once', 'one-path', {
@@ -230,13 +249,14 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('listReencryptionStatus', 'aligned', 'later'),
   row('getDataEncryptionKey', 'aligned', 'refused', {
     because: 'the key is that of one block pool and the call does not say which',
+    note: 'answered where there is one nameservice',
   }),
   row('setErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
   row('unsetErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getErasureCodingPolicy', 'aligned', 'one-path', { path: 1 }),
   row('getErasureCodingPolicies', 'aligned', 'later'),
   row('getErasureCodingCodecs', 'aligned', 'later'),
-  row('getECTopologyResultForPolicies', 'observed', 'later', { category: 'UNCHECKED' }),
+  row('getECTopologyResultForPolicies', 'observed', 'every-nameservice', { category: 'UNCHECKED' }),
   row('addErasureCodingPolicies', 'once', 'later'),
   row('removeErasureCodingPolicy', 'once', 'later'),
   row('enableErasureCodingPolicy', 'once', 'later'),
@@ -245,23 +265,44 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   // The cluster
   row('getServerDefaults', 'aligned', 'any-nameservice'),
   row('getStoragePolicies', 'aligned', 'any-nameservice'),
-  row('getFsStats', 'observed', 'later', { request: 'GetFsStatusRequestProto', category: 'UNCHECKED' }),
-  row('getFsReplicatedBlockStats', 'observed', 'later'),
-  row('getFsECBlockGroupStats', 'observed', 'later'),
-  row('getDatanodeReport', 'observed', 'later', { category: 'UNCHECKED' }),
-  row('getDatanodeStorageReport', 'observed', 'later', { category: 'UNCHECKED' }),
-  row('getSlowDatanodeReport', 'observed', 'later', { category: 'UNCHECKED' }),
-  row('setSafeMode', 'write', 'later'),
-  row('saveNamespace', 'once', 'later', { category: 'UNCHECKED' }),
-  row('rollEdits', 'write', 'later'),
-  row('restoreFailedStorage', 'write', 'later', { category: 'UNCHECKED' }),
-  row('refreshNodes', 'write', 'later', { category: 'UNCHECKED' }),
-  row('finalizeUpgrade', 'write', 'later', { category: 'UNCHECKED' }),
-  row('upgradeStatus', 'read', 'later', { category: 'none' }),
-  row('rollingUpgrade', 'write', 'later', { category: 'READ' }),
-  row('metaSave', 'write', 'later', { category: 'UNCHECKED' }),
-  row('setBalancerBandwidth', 'write', 'later', { category: 'UNCHECKED' }),
-  row('getCurrentEditLogTxid', 'aligned', 'later'),
+  row('getFsStats', 'observed', 'every-nameservice', {
+    request: 'GetFsStatusRequestProto',
+    category: 'UNCHECKED',
+    note: 'a DataNode of several nameservices counts once',
+  }),
+  row('getFsReplicatedBlockStats', 'observed', 'every-nameservice'),
+  row('getFsECBlockGroupStats', 'observed', 'every-nameservice'),
+  row('getDatanodeReport', 'observed', 'every-nameservice', {
+    category: 'UNCHECKED',
+    note: 'a DataNode of several nameservices once, from the newest report, racks below /NAMESERVICE',
+  }),
+  row('getDatanodeStorageReport', 'observed', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('getSlowDatanodeReport', 'observed', 'every-nameservice', {
+    category: 'UNCHECKED',
+    note: 'as getDatanodeReport',
+  }),
+  row('setSafeMode', 'write', 'every-nameservice', {
+    note: 'unchecked (as dfsadmin sends it): every NameNode',
+  }),
+  row('saveNamespace', 'once', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('rollEdits', 'write', 'every-nameservice'),
+  row('restoreFailedStorage', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('refreshNodes', 'write', 'every-nameservice', {
+    category: 'UNCHECKED',
+    note: 'every NameNode',
+  }),
+  row('finalizeUpgrade', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('upgradeStatus', 'read', 'every-nameservice', {
+    category: 'none',
+    note: 'finalized when it is everywhere; the Java Router refuses it',
+  }),
+  row('rollingUpgrade', 'write', 'every-nameservice', {
+    category: 'READ',
+    note: 'answers with the upgrade that is least far',
+  }),
+  row('metaSave', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('setBalancerBandwidth', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('getCurrentEditLogTxid', 'aligned', 'every-nameservice'),
   row('getEditsFromTxid', 'aligned', 'refused', { because: 'transaction ids are those of one nameservice' }),
 
   // The router itself
@@ -288,10 +329,12 @@ const CLIENT_PROTOCOL: readonly Row[] = [
 ];
 
 const CHECKPOINT = 'checkpoints and edit logs are those of one NameNode: ask it directly';
-const UPGRADE = 'the state of an upgrade is that of one nameservice: ask its NameNode directly';
+const UPGRADE_NOTE = 'finalized when it is everywhere, rolling when it is anywhere; the Java Router refuses it';
 
 const NAMENODE_PROTOCOL: readonly Row[] = [
-  row('getBlocks', 'observed', 'later'),
+  row('getBlocks', 'observed', 'every-nameservice', {
+    note: 'by the nameservice that knows the DataNode',
+  }),
   row('getBlockKeys', 'read', 'any-nameservice'),
   row('getTransactionId', 'read', 'any-nameservice'),
   row('getMostRecentCheckpointTxId', 'read', 'any-nameservice'),
@@ -309,8 +352,8 @@ const NAMENODE_PROTOCOL: readonly Row[] = [
   row('startCheckpoint', 'once', 'refused', { because: CHECKPOINT }),
   row('endCheckpoint', 'once', 'refused', { because: CHECKPOINT }),
   row('getEditLogManifest', 'read', 'refused', { because: CHECKPOINT }),
-  row('isUpgradeFinalized', 'read', 'refused', { because: UPGRADE }),
-  row('isRollingUpgrade', 'read', 'refused', { because: UPGRADE }),
+  row('isUpgradeFinalized', 'read', 'every-nameservice', { note: UPGRADE_NOTE }),
+  row('isRollingUpgrade', 'read', 'every-nameservice', { note: UPGRADE_NOTE }),
   row('getNextSPSPath', 'read', 'refused', {
     because: 'a storage policy satisfier works for one nameservice: it asks its NameNode directly',
     retry: 'AtMostOnce',
@@ -318,12 +361,18 @@ const NAMENODE_PROTOCOL: readonly Row[] = [
 ];
 
 const REFRESH_USER_MAPPINGS_PROTOCOL: readonly Row[] = [
-  row('refreshUserToGroupsMappings', 'write', 'later', { category: 'UNCHECKED' }),
-  row('refreshSuperUserGroupsConfiguration', 'write', 'later', { category: 'UNCHECKED' }),
+  row('refreshUserToGroupsMappings', 'write', 'every-nameservice', {
+    category: 'UNCHECKED',
+    note: 'every NameNode',
+  }),
+  row('refreshSuperUserGroupsConfiguration', 'write', 'every-nameservice', {
+    category: 'UNCHECKED',
+    note: 'every NameNode',
+  }),
 ];
 
 const GET_USER_MAPPINGS_PROTOCOL: readonly Row[] = [
-  row('getGroupsForUser', 'read', 'later', { category: 'UNCHECKED' }),
+  row('getGroupsForUser', 'read', 'every-nameservice', { category: 'UNCHECKED' }),
 ];
 
 const PROTOCOL_META_INFO: readonly Row[] = [

@@ -1,4 +1,6 @@
 import { isCanonicalPath, writeCanonicalPath } from '../mount/canonical.ts';
+import { nameservicesAtOrBelow } from '../mount/nameservices-below.ts';
+import { MountQuotas } from '../mount/quota.ts';
 import { type MountSnapshot, NO_MOUNT } from '../mount/snapshot.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { textOf } from '../wire/text.ts';
@@ -11,15 +13,38 @@ import type { Method } from './method.ts';
 export const REFUSED = -1;
 /** The path names a file by its inode, and several nameservices may have that number: `nameservicesInUse`. */
 export const BY_INODE = -2;
-/** The path lies on a mount with several destinations: `locate` in composed/ names them. */
+/** The path lies on a mount with several destinations, or is a directory of the trash that several share: `locate` in composed/ names them. */
 export const SEVERAL = -3;
 
 const SLASH = 0x2f;
 const NO_BYTES = Buffer.alloc(0);
 const TRASH = Buffer.from('/.Trash/');
+const TRASH_ROOT = Buffer.from('/.Trash');
 const CURRENT = Buffer.from('Current');
 const USER = Buffer.from('/user/');
 const INODES = Buffer.from('/.reserved/.inodes/');
+/** What these make in the trash they make in one nameservice, that of the path. */
+const MAKING: ReadonlySet<string> = new Set(['create', 'mkdirs', 'createSymlink']);
+
+/** A place of a path: in a nameservice, what replaces it there (null: it stays), and how many bytes of that are the mount's own target. */
+export interface Place {
+  readonly nameservice: number;
+  readonly path: Buffer | null;
+  readonly prefixBytes: number;
+}
+
+/** A directory of the caller's trash that several nameservices may have (composed/trash.ts says why). */
+export interface SharedTrash {
+  /** In canonical form; it is the same in all `nameservices`. */
+  readonly path: Buffer;
+  /** Own one first. */
+  readonly nameservices: readonly number[];
+  /** What lived there before it was deleted: the path behind `Current` or the checkpoint; '' for the root of the namespace. */
+  readonly below: string;
+  /** It is `/user/NAME/.Trash`, which has places of its own besides: those of an ordinary path. */
+  readonly isRoot: boolean;
+  readonly own: readonly Place[];
+}
 
 /**
  * Finds the nameservice of a path in the mount snapshot, with the checks of the Java Router in its order: mount check, resolution, read-only
@@ -37,18 +62,28 @@ export class Resolver {
   mountsBelow = false;
   className = '';
   message = '';
-  /** After SEVERAL: the path lies in its caller's trash. */
+  /** The path lies in its caller's trash, below `Current` or a checkpoint. */
   inTrash = false;
-  /** After SEVERAL: the canonical path, bytes[from, to). */
+  /** After SEVERAL: the directory of the caller's trash that it is; null for a mount with several destinations. */
+  shared: SharedTrash | null = null;
+  /** The path is `/user/NAME/.Trash` of its caller. */
+  #atTrashRoot = false;
+  /** In trash: where in #bytes the part behind `Current` or the checkpoint starts, and whether mount points lie below it. */
+  #trash = 0;
+  #trashMountsBelow = false;
+  /** In or at the trash and after SEVERAL: the canonical path, bytes[from, to). */
   #bytes: Buffer = NO_BYTES;
   #from = 0;
   #to = 0;
+  /** Limits of mount points; their use is given to it. */
+  readonly quotas: MountQuotas;
   readonly #settings: Settings;
   readonly #topology: Topology;
   #inUse: readonly number[] = [];
   #inUseEpoch = 0;
 
   constructor(settings: Settings, topology: Topology) {
+    this.quotas = new MountQuotas(settings.quotaEnabled);
     this.#settings = settings;
     this.#topology = topology;
   }
@@ -59,9 +94,17 @@ export class Resolver {
 
   /** Nameservice of path[start, end) for this call, or REFUSED. `mountCheck`: refuse mount points and what lies above them. */
   resolve(call: Call, path: Buffer, start: number, end: number, mountCheck: boolean): number {
+    const found = this.#resolveOwn(call, path, start, end, mountCheck);
+    return this.inTrash || this.#atTrashRoot ? this.#resolveTrash(call, found) : found;
+  }
+
+  /** Where the path itself leads. */
+  #resolveOwn(call: Call, path: Buffer, start: number, end: number, mountCheck: boolean): number {
     const snapshot = this.snapshot as MountSnapshot;
     this.path = null;
     this.prefixBytes = 0;
+    this.shared = null;
+    this.#atTrashRoot = false;
     let bytes = path;
     let from = start;
     let to = end;
@@ -75,11 +118,35 @@ export class Resolver {
     const mount =
       trash < 0 ? snapshot.find(bytes, from, to) : trash === to ? NO_MOUNT : snapshot.find(bytes, trash, to);
     this.mount = mount;
+    this.inTrash = trash >= 0;
+    if (this.inTrash || this.#atTrashRoot) {
+      this.#bytes = bytes;
+      this.#from = from;
+      this.#to = to;
+      this.#trash = trash;
+      this.#trashMountsBelow = trash === to ? snapshot.mountCount > 0 : snapshot.mountsBelow;
+    }
     this.atMount = trash < 0 && snapshot.atMount;
     this.mountsBelow = trash < 0 && snapshot.mountsBelow;
     if (mountCheck && (this.atMount || this.mountsBelow)) return this.#refuseAtMounts(bytes, from, to);
-    if (mount !== NO_MOUNT && (call.method as Method).effect === 'write' && snapshot.isReadOnly(mount)) {
+    // What was deleted lies beside the mount, not in it: it may go although nothing below the mount may change.
+    if (
+      mount !== NO_MOUNT &&
+      !this.inTrash &&
+      (call.method as Method).effect === 'write' &&
+      snapshot.isReadOnly(mount)
+    ) {
       return this.refuse(Failure.IO, `${textOf(bytes, from, to)} is in a read only mount point`);
+    }
+    if (
+      this.quotas.active &&
+      mount !== NO_MOUNT &&
+      !this.inTrash &&
+      (call.method as Method).quotaCheck &&
+      this.quotas.isReached(snapshot, mount)
+    ) {
+      const violation = this.quotas.violation(snapshot, mount, (call.method as Method).name);
+      if (violation !== null) return this.refuse(violation.className, violation.message);
     }
     // A mount of `/` covers the number as little as no mount does: files of all nameservices have one.
     if (
@@ -105,7 +172,6 @@ export class Resolver {
       this.#bytes = bytes;
       this.#from = from;
       this.#to = to;
-      this.inTrash = trash >= 0;
       return SEVERAL;
     }
     const nameservice = snapshot.destinationNameservice(mount, 0);
@@ -153,6 +219,51 @@ export class Resolver {
     if (!this.inTrash) this.#replace(this.snapshot as MountSnapshot, this.mount, i, bytes, this.#to);
   }
 
+  /** Directly after `#resolveOwn`, of a path at or in the caller's trash: `found`, or what the nameservices that share it make of that. */
+  #resolveTrash(call: Call, found: number): number {
+    if (found < 0 && found !== SEVERAL && this.className !== Failure.NO_RESOLUTION) return found;
+    if (MAKING.has((call.method as Method).name)) return found;
+    const isRoot = this.#atTrashRoot;
+    if (!isRoot && !this.#trashMountsBelow) return found;
+    const own = isRoot ? this.#places(found) : [];
+    const path = Buffer.from(this.#bytes.subarray(this.#from, this.#to));
+    const below = isRoot ? '' : textOf(this.#bytes, this.#trash, this.#to);
+    const nameservices = this.#trashNameservices(below);
+    const [first] = nameservices;
+    if (first === undefined) return found;
+    if (nameservices.length === 1 && own.every((place) => isPlace(place, first, path))) {
+      // One place; the path stays as it is there.
+      if (found === SEVERAL || found < 0) this.path = path;
+      return first;
+    }
+    this.shared = { path, nameservices, below, isRoot, own };
+    return SEVERAL;
+  }
+
+  #trashNameservices(below: string): readonly number[] {
+    const own = this.#settings.defaultNameservice;
+    if (below !== '') {
+      const known = this.#topology.nameservices.length;
+      return nameservicesAtOrBelow(this.snapshot as MountSnapshot, below, own).filter((each) => each < known);
+    }
+    const all = this.nameservicesInUse;
+    return own < 0 ? all : [own].concat(all.filter((each) => each !== own));
+  }
+
+  /** Where an ordinary path lies that was just resolved. */
+  #places(found: number): Place[] {
+    if (found >= 0) return [{ nameservice: found, path: this.path, prefixBytes: this.prefixBytes }];
+    const places: Place[] = [];
+    if (found !== SEVERAL) return places;
+    const snapshot = this.snapshot as MountSnapshot;
+    for (let i = 0; i < snapshot.destinationCount(this.mount); i++) {
+      this.useDestination(i);
+      const nameservice = snapshot.destinationNameservice(this.mount, i);
+      places.push({ nameservice, path: this.path, prefixBytes: this.prefixBytes });
+    }
+    return places;
+  }
+
   /** The target of the mount, then what of the path lies below the mount. */
   #replace(snapshot: MountSnapshot, mount: number, destination: number, bytes: Buffer, to: number): void {
     const targetStart = snapshot.destinationStart(mount, destination);
@@ -174,17 +285,18 @@ export class Resolver {
 
   /**
    * A path inside its caller's trash goes, unchanged, where the path that was deleted lived: the end of `/user/NAME/.Trash/Current` or of
-   * a checkpoint (digits, maybe `-` digits) when the path starts with it, else -1.
+   * a checkpoint (digits, maybe `-` digits) when the path starts with it, else -1. Sees `/user/NAME/.Trash` itself, too.
    */
   #trashEnd(call: Call, path: Buffer, start: number, end: number): number {
     // Most paths end here, after two bytes.
     if (path[start + 1] !== 0x75 || path[start + 2] !== 0x73) return -1;
-    if (end - start < USER.length + TRASH.length + 2 || !matches(path, start, end, USER)) return -1;
+    if (end - start < USER.length + TRASH.length || !matches(path, start, end, USER)) return -1;
     const name = (call.client as Client).identity.user;
     let at = start + USER.length;
     const nameBytes = Buffer.from(shortNameOf(name));
     if (!matches(path, at, end, nameBytes)) return -1;
     at += nameBytes.length;
+    if (at + TRASH.length - 1 === end && matches(path, at, end, TRASH_ROOT)) this.#atTrashRoot = true;
     if (!matches(path, at, end, TRASH)) return -1;
     at += TRASH.length;
     const first = at;
@@ -219,6 +331,10 @@ export class Resolver {
 
 function matches(path: Buffer, at: number, end: number, wanted: Buffer): boolean {
   return at + wanted.length <= end && path.compare(wanted, 0, wanted.length, at, at + wanted.length) === 0;
+}
+
+function isPlace({ nameservice, path }: Place, expected: number, expectedPath: Buffer): boolean {
+  return nameservice === expected && (path === null || path.equals(expectedPath));
 }
 
 function isDigit(byte: number): boolean {

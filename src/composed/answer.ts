@@ -16,6 +16,8 @@ export interface Failed {
   readonly refused: Refused;
   /** No NameNode could be asked, or none answered in time: this says nothing about the path. */
   readonly unavailable: boolean;
+  /** A NameNode may have executed the request all the same. */
+  readonly uncertain?: boolean;
 }
 
 const FILE_NOT_FOUND = 'java.io.FileNotFoundException';

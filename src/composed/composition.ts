@@ -1,13 +1,16 @@
 import { type Call, leave, Place } from '../call/call.ts';
+import type { Client } from '../call/client.ts';
 import type { Engine } from '../call/engine.ts';
 import { Failure } from '../call/failure.ts';
 import type { Method } from '../call/method.ts';
+import { translateReplyPaths } from '../call/strategies/reply-paths.ts';
 import { Counter } from '../shared/counters.ts';
 import { decodePlain, encode, messageType, type Plain } from '../wire/messages.ts';
 import type { Answer } from './answer.ts';
 import { Part } from './part.ts';
 import { Refused } from './refused.ts';
-import { ownRequest, type Request, withDerivedId } from './request.ts';
+import { otherRequest, ownRequest, type Request, withDerivedId } from './request.ts';
+import { routerAsClient } from './router-client.ts';
 
 /** Requests of one composed call that are on their way at one time; the others wait in line. */
 export const MAX_PARTS_AT_ONCE = 64;
@@ -33,6 +36,8 @@ export interface AskOptions {
    * when others can answer instead, so that a sick nameservice is not felt.
    */
   readonly unreachedMs?: number;
+  /** In the router's own name, for what the router must know and the client need not be allowed to ask. */
+  readonly asRouter?: boolean;
 }
 
 /**
@@ -64,6 +69,13 @@ export class Composition {
       this.#own = ownRequest(this.call);
     }
     return this.#own;
+  }
+
+  /** As `otherRequest`, within the memory limit. */
+  other(method: Method, message: object): Request {
+    const request = otherRequest(this.call, method, message);
+    this.#claim(request.frame.length);
+    return request;
   }
 
   /** The client's request message. Throws Refused when it cannot be read. */
@@ -161,6 +173,7 @@ export class Composition {
       sent.path2 = target.path2 ?? null;
       sent.path2PrefixBytes = target.prefix2Bytes ?? 0;
       sent.onlyNamenode = target.namenode ?? -1;
+      if (options.asRouter === true) sent.client = routerAsClient(engine, call.client as Client);
       sent.composer = part;
       engine.counters.add(Counter.partsSent);
       part.send(sent);
@@ -236,5 +249,7 @@ function forwardTo(engine: Engine, call: Call, target: Target): void {
   call.pathPrefixBytes = target.prefixBytes;
   call.path2 = target.path2 ?? null;
   call.path2PrefixBytes = target.prefix2Bytes ?? 0;
+  const { replyPaths } = call.method as Method;
+  if (call.composer === null && call.path !== null && replyPaths.length > 0) translateReplyPaths(engine, call);
   engine.forward(call, target.nameservice);
 }

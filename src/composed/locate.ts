@@ -10,6 +10,7 @@ import type { MountSnapshot } from '../mount/snapshot.ts';
 import { textOf } from '../wire/text.ts';
 import type { Target } from './composition.ts';
 import { Refused } from './refused.ts';
+import { sharedTrash, type TrashDirectory } from './trash.ts';
 
 /** Where a path lies; plain data, good for as long as the call takes, whatever becomes of the mount table. */
 export interface Located {
@@ -21,13 +22,18 @@ export interface Located {
   readonly unresolved: Refused | null;
   /** Path of the mount point that covers it, null for the default nameservice. */
   readonly mountPoint: string | null;
-  /** Directories of the mount exist in all of its nameservices (HASH_ALL, RANDOM, SPACE, LEADER_FOLLOWER). */
+  /**
+   * Directories exist in all of its nameservices (HASH_ALL, RANDOM, SPACE, LEADER_FOLLOWER). So they do in the trash of any mount with several
+   * destinations: what is deleted stays in its nameservice, and needs them there.
+   */
   readonly everywhere: boolean;
   readonly faultTolerant: boolean;
   readonly readOnly: boolean;
   /** The path is a mount point; mount points lie below it. Never inside the caller's trash. */
   readonly atMount: boolean;
   readonly mountsBelow: boolean;
+  /** A directory of the caller's trash that several nameservices share: names that a listing must not show (composed/trash.ts). */
+  readonly trash: TrashDirectory | null;
 }
 
 /**
@@ -38,7 +44,7 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
   const { resolver } = engine;
   const nameservice = resolver.resolve(call, spelled, 0, spelled.length, mountCheck);
   const snapshot = resolver.snapshot as MountSnapshot;
-  const { mount, atMount, mountsBelow } = resolver;
+  const { mount, atMount, mountsBelow, inTrash } = resolver;
   const isUnresolved = nameservice < 0 && nameservice !== SEVERAL && resolver.className === Failure.NO_RESOLUTION;
   if (nameservice === BY_INODE || (nameservice < 0 && nameservice !== SEVERAL && !isUnresolved)) {
     throw new Refused(resolver.className, resolver.message);
@@ -47,19 +53,22 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
   const mountPoint = mount < 0 ? null : textOf(snapshot.bytes, snapshot.sourceStart(mount), snapshot.sourceEnd(mount));
   const order = mount < 0 ? null : (ORDERS[snapshot.orderOf(mount)] ?? null);
   const several = mount >= 0 && snapshot.destinationCount(mount) > 1;
-  let targets: Target[] = [];
-  if (nameservice === SEVERAL) targets = severalTargets(engine, call, text, mountPoint as string);
+  const trash = nameservice === SEVERAL ? sharedTrash(engine) : null;
+  let targets: readonly Target[] = [];
+  if (trash !== null) targets = trash.targets;
+  else if (nameservice === SEVERAL) targets = severalTargets(engine, call, text, mountPoint as string);
   else if (!isUnresolved) targets = [{ nameservice, path: resolver.path, prefixBytes: resolver.prefixBytes }];
   return {
     path: canonicalPath(text),
     targets,
     unresolved: isUnresolved ? new Refused(resolver.className, resolver.message) : null,
     mountPoint,
-    everywhere: several && order !== null && isAllOrder(order),
+    everywhere: trash !== null || (several && (inTrash || (order !== null && isAllOrder(order)))),
     faultTolerant: several && snapshot.isFaultTolerant(mount),
     readOnly: mount >= 0 && snapshot.isReadOnly(mount),
     atMount,
     mountsBelow,
+    trash,
   };
 }
 

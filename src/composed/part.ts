@@ -84,7 +84,8 @@ export class Part implements Composer {
   }
 
   #fail(refused: Refused, unavailable: boolean): void {
-    this.#end({ ok: false, nameservice: this.#nameservice, refused, unavailable });
+    const uncertain = this.#call?.wasLost === true;
+    this.#end({ ok: false, nameservice: this.#nameservice, refused, unavailable, uncertain });
   }
 
   #end(answer: Answer): void {

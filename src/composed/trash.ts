@@ -1,6 +1,6 @@
 import type { Call } from '../call/call.ts';
 import type { Engine } from '../call/engine.ts';
-import { SEVERAL } from '../call/resolve.ts';
+import { type Place, SEVERAL } from '../call/resolve.ts';
 import { nameservicesAtOrBelow } from '../mount/nameservices-below.ts';
 import type { MountSnapshot } from '../mount/snapshot.ts';
 import type { Target } from './composition.ts';
@@ -40,27 +40,30 @@ export function sharedTrash(engine: Engine): TrashDirectory | null {
   const { shared } = resolver;
   if (shared === null) return null;
   const path = shared.path;
-  const targets: Target[] = shared.nameservices.map((nameservice) => ({ nameservice, path, prefixBytes: 0 }));
-  if (!shared.isRoot) return { targets, shows: (name, target) => showsBelow(engine, shared.below, targets, name, target) };
-  // The root of the trash: its own place may have another path than the trash of that nameservice.
-  const own = shared.own;
-  const ownIsTrash =
-    own !== null && shared.nameservices.includes(own.nameservice) && (own.path === null || own.path.equals(path));
-  if (own === null || ownIsTrash) {
-    const ownAt = own === null ? -1 : shared.nameservices.indexOf(own.nameservice);
-    return { targets, shows: (name, target) => TRASH_NAME.test(name) || target === ownAt };
+  const inTrash: Target[] = shared.nameservices.map((nameservice) => ({ nameservice, path, prefixBytes: 0 }));
+  if (!shared.isRoot) {
+    return { targets: inTrash, shows: (name, target) => showsBelow(engine, shared.below, inTrash, name, target) };
   }
-  return { targets: [own, ...targets], shows: (name, target) => TRASH_NAME.test(name) === target > 0 };
+  // Own places that are the trash of a nameservice as well are asked once.
+  const isOwn = (target: Target): boolean => shared.own.some((own) => isSamePlace(own, target, path));
+  const targets = [
+    ...shared.own.filter((own) => !inTrash.some((target) => isSamePlace(own, target, path))),
+    ...inTrash,
+  ];
+  const ownOnly = targets.length - inTrash.length;
+  return {
+    targets,
+    shows: (name, at) => (TRASH_NAME.test(name) ? at >= ownOnly : at < ownOnly || isOwn(targets[at] as Target)),
+  };
+}
+
+/** The first path may be null: it is `path` as well. */
+function isSamePlace(own: Place, target: Target, path: Buffer): boolean {
+  return own.nameservice === target.nameservice && (own.path === null || own.path.equals(path));
 }
 
 /** `below` is the path that the trash directory stands for, '' for the root; the mount table is looked at as it is now. */
-function showsBelow(
-  engine: Engine,
-  below: string,
-  targets: readonly Target[],
-  name: string,
-  target: number,
-): boolean {
+function showsBelow(engine: Engine, below: string, targets: readonly Target[], name: string, target: number): boolean {
   const nameservice = (targets[target] as Target).nameservice;
   const snapshot = engine.resolver.snapshot as MountSnapshot;
   return nameservicesAtOrBelow(snapshot, `${below}/${name}`, engine.settings.defaultNameservice).includes(nameservice);

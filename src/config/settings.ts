@@ -69,6 +69,8 @@ export function readSettings(
     defaultNameservice: readDefaultNameservice(configuration, topology),
     serverDefaultsMs: configuration.readLong('dfs.client.server-defaults.validity.period.ms'),
     mountStatusTimeoutMs: timerMs(readDuration(configuration, `${ROUTER}.client.mount-status.time-out`, 1)),
+    allowPartialListing: configuration.readBoolean(`${ROUTER}.client.allow-partial-listing`),
+    quotaEnabled: configuration.readBoolean(`${ROUTER}.quota.enable`),
     spacePreferencePercent: readSpacePreference(configuration),
 
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),

@@ -12,7 +12,7 @@ export function nameservicesAtOrBelow(snapshot: MountSnapshot, path: string, def
   if (mount !== NO_MOUNT) addDestinations(snapshot, mount, found);
   else if (defaultNameservice >= 0) found.add(defaultNameservice);
   if (mountsBelow) for (const below of snapshot.mountsUnder(path)) addDestinations(snapshot, below, found);
-  return [...found];
+  return Array.from(found);
 }
 
 function addDestinations(snapshot: MountSnapshot, mount: number, found: Set<number>): void {

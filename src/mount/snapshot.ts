@@ -223,8 +223,43 @@ export class MountSnapshot {
       mode: this.words[row + MountWord.MODE] as number,
       dateCreated: Number(this.longs[this.#longs(mount) + MountLong.DATE_CREATED]),
       dateModified: Number(this.longs[this.#longs(mount) + MountLong.DATE_MODIFIED]),
-      quota: this.#quota(mount),
+      quota: this.quotaOf(mount),
     };
+  }
+
+  /** Source path of a mount. */
+  sourceOf(mount: number): string {
+    return readText(this.bytes, this.sourceStart(mount), this.sourceEnd(mount));
+  }
+
+  /** Whether a mount's record sets any limit. */
+  hasLimits(mount: number): boolean {
+    const at = this.#longs(mount);
+    if ((this.longs[at + MountLong.NAMESPACE_QUOTA] as bigint) >= 0n) return true;
+    if ((this.longs[at + MountLong.SPACE_QUOTA] as bigint) >= 0n) return true;
+    return (this.words[this.mountsAt + mount * MOUNT_WORDS + MountWord.TYPES] as number) > 0;
+  }
+
+  /** A mount and those that cover it, from itself upwards. */
+  mountsAbove(mount: number): number[] {
+    const mounts = [mount];
+    const start = this.sourceStart(mount);
+    const { atMount, matchedEnd, mountsBelow } = this;
+    for (let end = this.sourceEnd(mount) - 1; end >= start; end--) {
+      if (this.bytes[end] !== SLASH) continue;
+      const above = this.find(this.bytes, start, Math.max(end, start + 1));
+      if (above === NO_MOUNT) break;
+      if (above !== mounts.at(-1)) mounts.push(above);
+    }
+    Object.assign(this, { atMount, matchedEnd, mountsBelow });
+    return mounts;
+  }
+
+  /** First mount behind all mounts below this one. */
+  endBelow(mount: number): number {
+    const start = this.sourceStart(mount);
+    const end = this.sourceEnd(mount);
+    return this.#firstBehind(this.bytes.subarray(start, end - start === 1 ? start : end), mount + 1);
   }
 
   /**
@@ -321,7 +356,8 @@ export class MountSnapshot {
     return slashFirst(bytes[at] as number) - slashFirst(key[i] as number);
   }
 
-  #quota(mount: number): MountQuota {
+  /** Limits of a mount's record, and what its last writer knew of their use. */
+  quotaOf(mount: number): MountQuota {
     const longs = this.longs;
     const at = this.#longs(mount);
     const types: MountQuota['types'] = [];

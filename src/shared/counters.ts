@@ -18,6 +18,8 @@ export const COUNTERS = [
   'callsForwarded',
   /** Requests of composed calls. */
   'partsSent',
+  /** Changes that belong in several nameservices and that some of them did not make. */
+  'divergences',
   'callsResent',
   'callsUnsupported',
   'callsLocal',

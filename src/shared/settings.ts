@@ -47,6 +47,10 @@ export interface Settings {
   /** Index into Topology.nameservices of the nameservice for paths without a mount, -1 for none. */
   readonly defaultNameservice: number;
   readonly mountStatusTimeoutMs: number;
+  /** A listing or summary over several nameservices leaves out those that fail, `dfs.federation.router.client.allow-partial-listing`. */
+  readonly allowPartialListing: boolean;
+  /** Limits of mount points are checked and shown, `dfs.federation.router.quota.enable`. */
+  readonly quotaEnabled: boolean;
   /** Of 100 choices between two nameservices under a mount of order SPACE, those for the one with more space. */
   readonly spacePreferencePercent: number;
   /** How long an answer of getServerDefaults is kept, `dfs.client.server-defaults.validity.period.ms`. */

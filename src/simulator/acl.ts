@@ -13,7 +13,16 @@ const STICKY = 0o1000;
 const SCOPES = ['ACCESS', 'DEFAULT'] as const;
 const TYPES = ['USER', 'GROUP', 'MASK', 'OTHER'] as const;
 /** AclEntryProto.FsActionProto: the position is the value. */
-const ACTIONS = ['NONE', 'EXECUTE', 'WRITE', 'WRITE_EXECUTE', 'READ', 'READ_EXECUTE', 'READ_WRITE', 'PERM_ALL'] as const;
+const ACTIONS = [
+  'NONE',
+  'EXECUTE',
+  'WRITE',
+  'WRITE_EXECUTE',
+  'READ',
+  'READ_EXECUTE',
+  'READ_WRITE',
+  'PERM_ALL',
+] as const;
 
 type Scope = (typeof SCOPES)[number];
 type EntryType = (typeof TYPES)[number];

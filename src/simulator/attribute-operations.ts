@@ -1,18 +1,17 @@
-/** Permission, owner, times, replication, storage policy and extended attributes of what exists. */
+/** Permission, owner, times, replication and storage policy of what exists. */
 import type { Plain } from '../wire/messages.ts';
-import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
+import { spaceOf, typeSpace } from './blocks.ts';
+import { messageOf, numberOf, textOf } from './fields.ts';
 import { checkReplication } from './file-operations.ts';
-import type { Inode, XAttr } from './inodes.ts';
+import type { Inode } from './inodes.ts';
 import { File, PERMISSION_MASK, POLICY_UNSPECIFIED } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
+import { existing } from './listing-operations.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission } from './permission-check.ts';
+import { verifySpace } from './quotas.ts';
 import { accessDenied, fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import { DEFAULT_POLICY_ID, policyId, policyMessage } from './storage-policies.ts';
 
-const XATTR_CREATE = 1;
-const XATTR_REPLACE = 2;
-const MAX_XATTRS = 32;
 /** A time that is not to be changed. */
 const KEEP_TIME = -1;
 
@@ -83,7 +82,14 @@ export function setReplication(site: Site, request: Plain): Plain {
   if (!(path.target instanceof File)) {
     return { result: false };
   }
-  path.target.replication = replication;
+  const file = path.target;
+  if (file.erasureCodingPolicy === null) {
+    verifySpace(file.parent, () => {
+      const more = (spaceOf(file) / file.replication) * (replication - file.replication);
+      return { bytes: more, types: typeSpace(file.effectivePolicy(), 1, more) };
+    });
+    file.replication = replication;
+  }
   site.namespace.logEdit();
   return { result: true };
 }
@@ -107,20 +113,6 @@ const ACCESS_OF_ACTION = {
   READ_WRITE: Access.READ_WRITE,
   PERM_ALL: Access.ALL,
 } as const;
-
-/** There are no ACLs: only the permission itself. */
-export function getAclStatus(site: Site, request: Plain): Plain {
-  const { target } = existing(site, textOf(request, 'src'), 'cannot find');
-  return {
-    result: {
-      owner: target.owner,
-      group: target.group,
-      sticky: target.isSticky(),
-      entries: [],
-      permission: { perm: target.mode },
-    },
-  };
-}
 
 export function setStoragePolicy(site: Site, request: Plain): Plain {
   const src = textOf(request, 'src');
@@ -151,102 +143,16 @@ export function getStoragePolicy(site: Site, request: Plain): Plain {
   return { storagePolicy: policyMessage(policy === POLICY_UNSPECIFIED ? DEFAULT_POLICY_ID : policy) };
 }
 
-export function getErasureCodingPolicy(site: Site, request: Plain): Plain {
-  existing(site, textOf(request, 'src'), 'Path not found:');
-  return {};
-}
-
 export function getLinkTarget(site: Site, request: Plain): Plain {
   const { text } = existing(site, textOf(request, 'path'), 'File does not exist:');
   throw ioException(`Path ${text} is not a symbolic link`);
 }
 
-export function setXAttr(site: Site, request: Plain): Plain {
-  const src = textOf(request, 'src');
-  site.checkSafeMode(`Cannot set XAttr on ${src}`);
-  const wanted = xattrOf(messageOf(request, 'xAttr') ?? {});
-  const flags = numberOf(request, 'flag');
-  const target = xattrOwner(site, src);
-  const key = keyOf(wanted);
-  if (target.xattrs.has(key)) {
-    if ((flags & XATTR_REPLACE) === 0) {
-      throw ioException(`XAttr: ${wanted.name} already exists. The REPLACE flag must be specified.`);
-    }
-  } else if ((flags & XATTR_CREATE) === 0) {
-    throw ioException(`XAttr: ${wanted.name} does not exist. The CREATE flag must be specified.`);
-  } else if (target.xattrs.size >= MAX_XATTRS) {
-    throw ioException(`Cannot add additional XAttr to inode, would exceed limit of ${MAX_XATTRS}`);
-  }
-  target.xattrs.set(key, wanted);
-  site.namespace.logEdit();
-  return {};
-}
-
-export function removeXAttr(site: Site, request: Plain): Plain {
-  const src = textOf(request, 'src');
-  site.checkSafeMode(`Cannot remove XAttr entry on ${src}`);
-  const target = xattrOwner(site, src);
-  if (!target.xattrs.delete(keyOf(xattrOf(messageOf(request, 'xAttr') ?? {})))) {
-    throw ioException('No matching attributes found for remove operation');
-  }
-  site.namespace.logEdit();
-  return {};
-}
-
-function xattrOwner(site: Site, src: string): Inode {
-  const path = site.namespace.resolve(site.caller, src, 'write');
-  checkPermission(site.caller, path, { target: Access.WRITE });
-  if (path.target === null) {
-    throw fileNotFound(`cannot find ${path.text}`);
-  }
-  return path.target;
-}
-
-/** All attributes that the caller may see, or exactly those that it names. */
-export function getXAttrs(site: Site, request: Plain): Plain {
-  const path = existing(site, textOf(request, 'src'), 'cannot find');
-  checkPermission(site.caller, path, { target: Access.READ });
-  const wanted = messagesOf(request, 'xAttrs').map(xattrOf);
-  const visible = visibleXAttrs(site, path.target);
-  if (wanted.length === 0) {
-    return { xAttrs: visible.map((one) => ({ ...one })) };
-  }
-  const found = wanted.map((one) => visible.find((other) => keyOf(other) === keyOf(one)));
-  if (found.includes(undefined)) {
-    throw new RemoteException(JAVA.XATTR_NOT_FOUND, 'At least one of the attributes provided was not found.');
-  }
-  return { xAttrs: found.map((one) => ({ ...(one as XAttr) })) };
-}
-
-/** Names only. */
-export function listXAttrs(site: Site, request: Plain): Plain {
-  const { target } = existing(site, textOf(request, 'src'), 'cannot find');
-  return { xAttrs: visibleXAttrs(site, target).map(({ namespace, name }) => ({ namespace, name })) };
-}
-
-function visibleXAttrs(site: Site, inode: Inode): XAttr[] {
-  return [...inode.xattrs.values()].filter((one) => site.caller.superuser || one.namespace === 'USER');
-}
-
-function xattrOf(message: Plain): XAttr {
-  const value = message['value'];
-  return {
-    namespace: textOf(message, 'namespace'),
-    name: textOf(message, 'name'),
-    // Decoded bytes are views of the request's frame: what stays is copied.
-    value: Buffer.isBuffer(value) ? Buffer.from(value) : Buffer.alloc(0),
-  };
-}
-
-function keyOf(one: XAttr): string {
-  return `${one.namespace}.${one.name}`;
-}
-
-function existing(site: Site, src: string, problem: string): ResolvedPath & { readonly target: Inode } {
-  const path = site.namespace.resolve(site.caller, src, 'read');
-  const { target } = path;
-  if (target === null) {
-    throw fileNotFound(`${problem} ${src}`);
-  }
-  return { ...path, target };
+/** The satisfier of storage policies is off in every NameNode that is not told otherwise. */
+export function satisfyStoragePolicy(): Plain {
+  throw new RemoteException(
+    JAVA.UNSUPPORTED_ACTION,
+    'Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by admin. ' +
+      'Seek for an admin help to enable it or use Mover tool.',
+  );
 }

@@ -12,6 +12,8 @@ export interface Block {
   /** Length as the client reported it last. */
   bytes: number;
   nodes: readonly DataNode[];
+  /** False while the client writes it: until then it counts as full. */
+  isCommitted: boolean;
   /** Nodes whose replica was reported as bad. */
   readonly corrupt: Set<DataNode>;
 }
@@ -71,7 +73,7 @@ export function locatedBlocksOf(file: File): Plain {
     blocks,
     underConstruction: file.writer !== null,
     ...(last === undefined ? {} : { lastBlock: last }),
-    isLastBlockComplete: last !== undefined && file.writer === null,
+    isLastBlockComplete: file.blocks.at(-1)?.isCommitted === true,
     ...(policy === null ? {} : { ecPolicy: policy.reference() }),
   };
 }
@@ -91,12 +93,11 @@ export function spaceOfBlock(bytes: number, replication: number, policy: Erasure
   return bytes + (fullStripes * cellBytes + Math.min(cellBytes, lastStripeBytes)) * parityUnits;
 }
 
-/** What the blocks of a file take on all DataNodes; an open file's last block counts as full. */
+/** What the blocks of a file take on all DataNodes; one that is being written counts as full. */
 export function spaceOf(file: File): number {
-  const last = file.blocks.at(-1);
   let space = 0;
   for (const block of file.blocks) {
-    const bytes = block === last && file.writer !== null ? Math.max(block.bytes, file.blockSize) : block.bytes;
+    const bytes = block.isCommitted ? block.bytes : Math.max(block.bytes, file.blockSize);
     space += spaceOfBlock(bytes, file.replication, file.erasureCodingPolicy);
   }
   return space;

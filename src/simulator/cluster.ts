@@ -24,7 +24,10 @@ export class Cluster {
     ];
     const shared = { ...options, createdMs: Date.now() };
     this.#portBase = options.portBase;
-    this.#nameservices = options.nameservices.map((id) => new Nameservice(id, states, shared));
+    this.#nameservices = options.nameservices.map((id) => {
+      const rootInodeId = options.rootInodeIds[id];
+      return new Nameservice(id, states, rootInodeId === undefined ? shared : { ...shared, rootInodeId });
+    });
     this.#servers = this.#nameservices.flatMap((nameservice) =>
       nameservice.namenodes.map((namenode) => new RpcServer(namenode, options, this.#log, random)),
     );

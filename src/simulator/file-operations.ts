@@ -1,20 +1,25 @@
-/**
- * Files: creating, opening, closing, leases. A file has no blocks here, because there are no DataNodes: whoever wants to write gets the
- * answer of a NameNode without DataNodes.
- */
+/** Files: creating, opening, closing, leases, changes of their lengths. */
 import type { Plain } from '../wire/messages.ts';
-import { checkParentExists, makeMissingParents } from './directory-operations.ts';
-import { messageOf, messagesOf, numberOf, textOf, textsOf } from './fields.ts';
-import type { Inode } from './inodes.ts';
-import { Directory, File, locatedBlocksOf, statusOf } from './inodes.ts';
+import { commitLastBlock } from './block-operations.ts';
+import { locatedBlock, locatedBlocksOf, typeSpace } from './blocks.ts';
+import { checkParentExists, inheritFromParent, makeMissingParents, unmaskedMode } from './directory-operations.ts';
+import { encryptFile } from './encryption-zones.ts';
+import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
+import { messageOf, numberOf, textOf, textsOf } from './fields.ts';
+import { statusOf } from './file-status.ts';
+import { Directory, File } from './inodes.ts';
 import type { ResolvedPath } from './namespace.ts';
+import { checkLease, checkOpenFile, fileAt } from './open-files.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isReservedName, isValidName, splitPath } from './paths.ts';
-import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
+import { Access, checkPermission } from './permission-check.ts';
+import { verifySpace } from './quotas.ts';
 import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import { policyId } from './storage-policies.ts';
 
-const CreateFlag = { CREATE: 1, OVERWRITE: 2 } as const;
+const CreateFlag = { CREATE: 1, OVERWRITE: 2, NEW_BLOCK: 32, SHOULD_REPLICATE: 128 } as const;
+/** What files of an erasure coding policy say when asked for their replication. */
+const STRIPED_REPLICATION = 1;
 export const MIN_REPLICATION = 1;
 export const MAX_REPLICATION = 512;
 const ACCESS_TIME_PRECISION_MS = 3_600_000;
@@ -44,14 +49,7 @@ export function create(site: Site, request: Plain): Plain {
   if (request['createParent'] !== true) {
     checkParentExists(path);
   }
-  const ecPolicy = textOf(request, 'ecPolicyName');
-  if (ecPolicy !== '') {
-    throw new RemoteException(
-      JAVA.HADOOP_ILLEGAL_ARGUMENT,
-      `Policy '${ecPolicy}' does not match any enabled erasure coding policies: []. ` +
-        'An erasure coding policy can be enabled by enableErasureCodingPolicy API.',
-    );
-  }
+  const coding = codingOf(site, request, flags);
   const replication = numberOf(request, 'replication');
   checkReplication(replication, `${src}, clientName=${machine}`);
   const storagePolicy = textOf(request, 'storagePolicy');
@@ -67,12 +65,17 @@ export function create(site: Site, request: Plain): Plain {
   }
   const parent = makeMissingParents(site, path, null);
   const mode = numberOf(messageOf(request, 'masked') ?? {}, 'perm');
+  const policyAbove = coding === 'of parent' ? parent.effectiveErasureCoding() : coding;
   const file = new File(
     namespace.newAttributes(parent, path.name, caller.user, mode, namespace.nowMs),
-    replication,
+    policyAbove === null ? replication : STRIPED_REPLICATION,
     numberOf(request, 'blockSize'),
     { holder, machine },
   );
+  file.erasureCodingPolicy = policyAbove;
+  const zone = parent.zoneRoot()?.zone ?? null;
+  file.encryption = zone === null ? null : encryptFile(zone, file.id);
+  inheritFromParent(parent, file, unmaskedMode(request, mode));
   if (policy !== null) {
     file.storagePolicy = policy;
   }
@@ -82,7 +85,16 @@ export function create(site: Site, request: Plain): Plain {
   return { fs: statusOf(file, '', false) };
 }
 
-/** Opens a closed file again; an empty one has no last block to go on with. */
+/** The policy that the client names, null for replicas; else the one of the directory. */
+function codingOf(site: Site, request: Plain, flags: number): ErasureCodingPolicy | null | 'of parent' {
+  if ((flags & CreateFlag.SHOULD_REPLICATE) !== 0) {
+    return null;
+  }
+  const name = textOf(request, 'ecPolicyName');
+  return name === '' ? 'of parent' : site.namespace.erasureCoding.findEnabled(name);
+}
+
+/** Opens a closed file again; its last block is gone on with unless it is full, or the client wants a new one. */
 export function append(site: Site, request: Plain): Plain {
   const src = textOf(request, 'src');
   const holder = textOf(request, 'clientName');
@@ -96,10 +108,30 @@ export function append(site: Site, request: Plain): Plain {
   if (path.target === null) {
     throw fileNotFound(`Failed to append to non-existent file ${src} for client ${machine}`);
   }
-  releaseLease(site, path.target, path.text, holder, 'APPEND_FILE');
-  namespace.openFile(path.target, holder, machine);
+  const file = path.target;
+  releaseLease(site, file, path.text, holder, 'APPEND_FILE');
+  const last = file.blocks.at(-1);
+  const goesOn =
+    last !== undefined &&
+    last.bytes < file.blockSize &&
+    file.erasureCodingPolicy === null &&
+    (numberOf(request, 'flag') & CreateFlag.NEW_BLOCK) === 0;
+  if (goesOn) {
+    verifySpace(file.parent, () => {
+      const more = file.blockSize - last.bytes;
+      return {
+        bytes: more * file.replication,
+        types: typeSpace(file.effectivePolicy(), file.replication, more),
+      };
+    });
+    last.isCommitted = false;
+  }
+  namespace.openFile(file, holder, machine);
   namespace.logEdit();
-  return { stat: statusOf(path.target, '', false) };
+  return {
+    ...(goesOn ? { block: locatedBlock(last, file.length - last.bytes, null) } : {}),
+    stat: statusOf(file, '', false),
+  };
 }
 
 export function complete(site: Site, request: Plain): Plain {
@@ -108,11 +140,19 @@ export function complete(site: Site, request: Plain): Plain {
   const holder = textOf(request, 'clientName');
   const fileId = numberOf(request, 'fileId');
   const { target } = site.namespace.resolveOpenFile(site.caller, src, fileId);
+  const last = messageOf(request, 'last');
+  const lastId = last === undefined ? undefined : numberOf(last, 'blockId');
   // The answer to the first complete may have been lost: the file is closed, and the client asks again.
-  if (target instanceof File && target.writer === null && messageOf(request, 'last') === undefined) {
+  if (target instanceof File && target.writer === null && lastId === target.blocks.at(-1)?.id) {
     return { result: true };
   }
-  site.namespace.closeFile(checkLease(site, target, src, fileId, holder));
+  const file = checkLease(site, target, src, fileId, holder);
+  commitLastBlock(site, file, last);
+  for (const block of file.blocks) {
+    block.isCommitted = true;
+  }
+  file.mtimeMs = site.namespace.nowMs;
+  site.namespace.closeFile(file);
   site.namespace.logEdit();
   return { result: true };
 }
@@ -120,31 +160,13 @@ export function complete(site: Site, request: Plain): Plain {
 export function fsync(site: Site, request: Plain): Plain {
   const src = textOf(request, 'src');
   site.checkSafeMode(`Cannot fsync file ${src}`);
-  checkOpenFile(site, src, numberOf(request, 'fileId'), textOf(request, 'client'));
+  const file = checkOpenFile(site, src, numberOf(request, 'fileId'), textOf(request, 'client'));
+  const length = numberOf(request, 'lastBlockLength', -1);
+  const last = file.blocks.at(-1);
+  if (last !== undefined && length > 0) {
+    last.bytes = length;
+  }
   site.namespace.logEdit();
-  return {};
-}
-
-export function addBlock(site: Site, request: Plain): Plain {
-  const src = textOf(request, 'src');
-  site.checkSafeMode(`Cannot add block to ${src}`);
-  checkOpenFile(site, src, numberOf(request, 'fileId'), textOf(request, 'clientName'));
-  const excluded = messagesOf(request, 'excludeNodes').length;
-  throw ioException(
-    `File ${src} could only be written to 0 of the 1 minReplication nodes. ` +
-      `There are 0 datanode(s) running and ${excluded} node(s) are excluded in this operation.`,
-  );
-}
-
-/** The block cannot be one of the file's: nothing changes. */
-export function abandonBlock(site: Site, request: Plain): Plain {
-  const src = textOf(request, 'src');
-  const block = messageOf(request, 'b') ?? {};
-  site.checkSafeMode(
-    `Cannot abandon block ${textOf(block, 'poolId')}:blk_${numberOf(block, 'blockId')}` +
-      `_${numberOf(block, 'generationStamp')} for file${src}`,
-  );
-  checkOpenFile(site, src, numberOf(request, 'fileId'), textOf(request, 'holder'));
   return {};
 }
 
@@ -180,16 +202,37 @@ export function truncate(site: Site, request: Plain): Plain {
   checkPermission(site.caller, path, { target: Access.WRITE });
   const file = fileAt(path, src);
   releaseLease(site, file, path.text, textOf(request, 'clientName'), 'TRUNCATE_FILE');
-  if (length > 0) {
+  if (length > file.length) {
     throw new RemoteException(
       JAVA.HADOOP_ILLEGAL_ARGUMENT,
-      `Cannot truncate to a larger file size. Current size: 0, truncate size: ${length}.`,
+      `Cannot truncate to a larger file size. Current size: ${file.length}, truncate size: ${length}.`,
     );
   }
-  return { result: true };
+  if (length === file.length) {
+    return { result: true };
+  }
+  const isOnBoundary = cutBlocks(file, length);
+  file.mtimeMs = site.namespace.nowMs;
+  site.namespace.logEdit();
+  return { result: isOnBoundary };
 }
 
-/** Sources must have blocks, which no file here has: once all else is in order, that is the answer. */
+/** Whether no block had to be cut: DataNodes have to do that, so the client is told to wait, though here it is done at once. */
+function cutBlocks(file: File, length: number): boolean {
+  let end = file.length;
+  for (let last = file.blocks.at(-1); last !== undefined && end > length; last = file.blocks.at(-1)) {
+    const start = end - last.bytes;
+    if (start < length) {
+      last.bytes = length - start;
+      return false;
+    }
+    file.blocks.pop();
+    end = start;
+  }
+  return true;
+}
+
+/** The blocks of the sources move to the end of the target, and the sources go. */
 export function concat(site: Site, request: Plain): Plain {
   const trg = textOf(request, 'trg');
   const srcs = textsOf(request, 'srcs');
@@ -201,18 +244,46 @@ export function concat(site: Site, request: Plain): Plain {
   const targetPath = namespace.resolve(caller, trg, 'write');
   checkPermission(caller, targetPath, { target: Access.WRITE });
   const target = fileAt(targetPath, trg);
+  if (target.zoneRoot() !== null) {
+    throw illegalConcat('concat can not be called for files in an encryption zone.');
+  }
+  if (target.writer !== null) {
+    throw illegalConcat(`concat: target file ${targetPath.text} is under construction`);
+  }
+  const sources = new Set<File>();
   for (const src of srcs) {
     const path = namespace.resolve(caller, src, 'write');
     checkPermission(caller, path, { target: Access.READ, parent: Access.WRITE });
-    const file = fileAt(path, src);
-    if (file.parent !== target.parent) {
-      throw illegalConcat(`Source file ${path.text} is not in the same directory with the target ${targetPath.text}`);
-    }
-    if (file === target) {
-      throw illegalConcat(`concat: the src file ${path.text} is the same with the target file ${targetPath.text}`);
-    }
+    sources.add(sourceOf(path, src, target, targetPath.text));
   }
-  throw illegalConcat(`concat: source file ${srcs[0]} is invalid or empty or underConstruction`);
+  for (const source of sources) {
+    target.blocks.push(...source.blocks);
+    source.blocks = [];
+    namespace.remove(source);
+  }
+  target.mtimeMs = namespace.nowMs;
+  namespace.logEdit();
+  return {};
+}
+
+function sourceOf(path: ResolvedPath, src: string, target: File, targetText: string): File {
+  const file = fileAt(path, src);
+  if (file.parent !== target.parent) {
+    throw illegalConcat(`Source file ${path.text} is not in the same directory with the target ${targetText}`);
+  }
+  if (file === target) {
+    throw illegalConcat(`concat: the src file ${path.text} is the same with the target file ${targetText}`);
+  }
+  if (file.writer !== null || file.blocks.length === 0) {
+    throw illegalConcat(`concat: source file ${src} is invalid or empty or underConstruction`);
+  }
+  if (file.blockSize > target.blockSize) {
+    throw illegalConcat(
+      `concat: source file ${src} has preferred block size ${file.blockSize} which is greater than the target file's ` +
+        `preferred block size ${target.blockSize}`,
+    );
+  }
+  return file;
 }
 
 function illegalConcat(message: string): RemoteException {
@@ -249,27 +320,6 @@ export function getPreferredBlockSize(site: Site, request: Plain): Plain {
   return { bsize: fileAt(site.namespace.resolve(site.caller, src, 'read'), src).blockSize };
 }
 
-/** One page of the files that are open for writing below a path, after an inode id. */
-export function listOpenFiles(site: Site, request: Plain): Plain {
-  checkSuperuser(site.caller, 'listOpenFiles');
-  const after = numberOf(request, 'id');
-  const below = textOf(request, 'path');
-  const prefix = below === '' || below === '/' ? '/' : `${below}/`;
-  const found = site.namespace
-    .openFiles()
-    .filter((file) => file.id > after && (file.path() === below || file.path().startsWith(prefix)));
-  return {
-    entries: found.slice(0, site.settings.listingLimit).map((file) => ({
-      id: file.id,
-      path: file.path(),
-      clientName: file.writer?.holder ?? '',
-      clientMachine: file.writer?.machine ?? '',
-    })),
-    hasMore: found.length > site.settings.listingLimit,
-    types: ['ALL_OPEN_FILES'],
-  };
-}
-
 /** `subject` ends the text: the path, for create also the client. */
 export function checkReplication(replication: number, subject: string): void {
   if (replication < MIN_REPLICATION) {
@@ -282,42 +332,6 @@ export function checkReplication(replication: number, subject: string): void {
       `Requested replication factor of ${replication} exceeds maximum of ${MAX_REPLICATION} for ${subject}`,
     );
   }
-}
-
-function fileAt(path: ResolvedPath, src: string): File {
-  if (path.target === null) {
-    throw fileNotFound(`File does not exist: ${src}`);
-  }
-  if (path.target instanceof Directory) {
-    throw fileNotFound(`Path is not a file: ${path.text}`);
-  }
-  return path.target;
-}
-
-function checkOpenFile(site: Site, src: string, fileId: number, holder: string): File {
-  const { target } = site.namespace.resolveOpenFile(site.caller, src, fileId);
-  return checkLease(site, target, src, fileId, holder);
-}
-
-/** The file, if the holder has it open. */
-function checkLease(site: Site, target: Inode | null, src: string, fileId: number, holder: string): File {
-  const about = `${src} (inode ${fileId}) ${site.namespace.describeLease(holder)}`;
-  if (target === null) {
-    throw fileNotFound(`File does not exist: ${about}`);
-  }
-  if (target instanceof Directory) {
-    throw new RemoteException(JAVA.LEASE_EXPIRED, `INode is not a regular file: ${about}`);
-  }
-  if (target.writer === null) {
-    throw new RemoteException(JAVA.LEASE_EXPIRED, `File is not open for writing: ${about}`);
-  }
-  if (target.writer.holder !== holder) {
-    throw new RemoteException(
-      JAVA.LEASE_EXPIRED,
-      `Client (=${holder}) is not the lease owner (=${target.writer.holder}: ${about}`,
-    );
-  }
-  return target;
 }
 
 /** A file that another client has open is refused, unless that client has been silent for too long: then it is closed. */

@@ -1,8 +1,8 @@
 /** HdfsFileStatusProto of files and directories. */
 import type { Plain } from '../wire/messages.ts';
 import { locatedBlocksOf } from './blocks.ts';
-import type { Inode } from './inodes.ts';
-import { Directory, File } from './inodes.ts';
+import type { FileEncryption, Inode } from './inodes.ts';
+import { Directory } from './inodes.ts';
 
 /** HdfsFileStatusProto.Flags */
 const Flag = { HAS_ACL: 1, HAS_CRYPT: 2, HAS_EC: 4, SNAPSHOT_ENABLED: 8 } as const;
@@ -29,7 +29,7 @@ export const SNAPSHOT_LIST_STATUS: Plain = {
 export function statusOf(inode: Inode, localName: string, located: boolean): Plain {
   const isDirectory = inode instanceof Directory;
   const coding = isDirectory ? inode.effectiveErasureCoding() : inode.erasureCodingPolicy;
-  return {
+  const status: Plain = {
     fileType: isDirectory ? 'IS_DIR' : 'IS_FILE',
     path: Buffer.from(localName),
     length: isDirectory ? 0 : inode.length,
@@ -42,32 +42,33 @@ export function statusOf(inode: Inode, localName: string, located: boolean): Pla
     blocksize: isDirectory ? 0 : inode.blockSize,
     fileId: inode.id,
     childrenNum: isDirectory ? inode.childCount : 0,
-    ...encryptionOf(inode),
     storagePolicy: inode.effectivePolicy(),
-    ...(coding === null ? {} : { ecPolicy: coding.reference() }),
     flags:
       (inode.acl.length > 0 ? Flag.HAS_ACL : 0) |
       (inode.zoneRoot() !== null ? Flag.HAS_CRYPT : 0) |
       (coding !== null ? Flag.HAS_EC : 0) |
       (isDirectory && inode.snapshots !== null ? Flag.SNAPSHOT_ENABLED : 0),
-    ...(located && !isDirectory ? { locations: locatedBlocksOf(inode) } : {}),
   };
+  if (coding !== null) {
+    status['ecPolicy'] = coding.reference();
+  }
+  if (!isDirectory && inode.encryption !== null) {
+    status['fileEncryptionInfo'] = encryptionMessage(inode.encryption);
+  }
+  if (located && !isDirectory) {
+    status['locations'] = locatedBlocksOf(inode);
+  }
+  return status;
 }
 
-function encryptionOf(inode: Inode): Plain {
-  const encryption = inode instanceof File ? inode.encryption : null;
-  if (encryption === null) {
-    return {};
-  }
-  const { key, iv, keyName, keyVersion } = encryption;
+/** FileEncryptionInfoProto. */
+function encryptionMessage({ key, iv, keyName, keyVersion }: FileEncryption): Plain {
   return {
-    fileEncryptionInfo: {
-      suite: 'AES_CTR_NOPADDING',
-      cryptoProtocolVersion: 'ENCRYPTION_ZONES',
-      key,
-      iv,
-      keyName,
-      ezKeyVersionName: keyVersion,
-    },
+    suite: 'AES_CTR_NOPADDING',
+    cryptoProtocolVersion: 'ENCRYPTION_ZONES',
+    key,
+    iv,
+    keyName,
+    ezKeyVersionName: keyVersion,
   };
 }

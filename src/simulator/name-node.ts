@@ -3,10 +3,11 @@
  * state and safe mode. It executes calls that have been read; queues, delays and sockets are rpc-server.ts.
  */
 import type { Plain } from '../wire/messages.ts';
+import type { DataNode } from './datanodes.ts';
 import type { Edit } from './journal.ts';
 import type { Nameservice } from './nameservice.ts';
 import { Namespace } from './namespace.ts';
-import type { Category, HaState, NameNodeView, SafeModeAction, Site } from './operation.ts';
+import type { Administration, Category, HaState, NameNodeView, SafeModeAction, Site } from './operation.ts';
 import type { ServedMethod } from './operations.ts';
 import type { Caller } from './permission-check.ts';
 import { JAVA, RemoteException } from './remote-exception.ts';
@@ -58,6 +59,7 @@ export class NameNode implements NameNodeView {
   /** What the NameNode calls itself in texts. */
   readonly hostName: string;
   state: HaState;
+  readonly administration: Administration;
   tailing: Tailing = { paused: false, lagTransactions: 0, lagMs: 0 };
   #safeMode = false;
   /** Position in the journal up to which the namespace is current. */
@@ -69,10 +71,20 @@ export class NameNode implements NameNodeView {
     this.state = state;
     this.hostName = hostName;
     this.namespace = new Namespace(nameservice.options);
+    this.administration = {
+      checkpointTxId: 0,
+      checkpointMs: nameservice.options.createdMs,
+      restoresStorage: false,
+      balancerBandwidthBytes: 0,
+      done: { refreshNodes: 0, finalizeUpgrade: 0, metaSave: 0, refreshGroups: 0, refreshProxyUsers: 0 },
+    };
   }
 
   get blockPoolId(): string {
     return this.nameservice.blockPoolId;
+  }
+  get datanodes(): readonly DataNode[] {
+    return this.nameservice.datanodes;
   }
   get clusterId(): string {
     return this.nameservice.options.clusterId;

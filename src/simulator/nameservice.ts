@@ -1,5 +1,7 @@
 /** A simulated nameservice: its NameNodes, the journal between them, and who may be active. */
 import { createHash } from 'node:crypto';
+import type { DataNode, SimulatedDataNode } from './datanodes.ts';
+import { datanodesOf } from './datanodes.ts';
 import { Journal } from './journal.ts';
 import { NameNode } from './name-node.ts';
 import type { NamespaceOptions } from './namespace.ts';
@@ -16,6 +18,8 @@ export interface NameserviceOptions extends NamespaceOptions, NamespaceSettings 
   readonly createdMs: number;
   /** Groups of users that have any. */
   readonly groups: Readonly<Record<string, readonly string[]>>;
+  /** Those of all nameservices. */
+  readonly datanodes?: readonly SimulatedDataNode[];
 }
 
 export class Nameservice {
@@ -23,6 +27,7 @@ export class Nameservice {
   readonly options: NameserviceOptions;
   readonly blockPoolId: string;
   readonly namespaceId: number;
+  readonly datanodes: readonly DataNode[];
   readonly journal = new Journal();
   readonly namenodes: NameNode[] = [];
   readonly #watchers: (() => void)[] = [];
@@ -34,6 +39,7 @@ export class Nameservice {
     const digest = createHash('sha256').update(`${options.clusterId}/${id}`).digest();
     this.namespaceId = digest.readUInt32BE(0) & 0x7fff_ffff;
     this.blockPoolId = `BP-${digest.readUInt32BE(4)}-127.0.0.1-${options.createdMs}`;
+    this.datanodes = datanodesOf(options.datanodes ?? [], id, options.createdMs);
     for (const [at, state] of states.entries()) {
       this.namenodes.push(new NameNode(`nn${at}`, this, state, 'localhost'));
     }

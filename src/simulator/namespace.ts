@@ -175,9 +175,19 @@ export class Namespace {
     const components = this.#joinSnapshotName(path);
     const isSnapshot = components !== path;
     const last = components.length - 1;
-    const nowhere = { text, above: [], parent: null, ancestor: null, missing: [], isSnapshot, snapshotList: null };
     if (last < 0) {
-      return { ...nowhere, name: '', target: this.root };
+      const { root } = this;
+      return {
+        text,
+        name: '',
+        above: [],
+        target: root,
+        parent: null,
+        ancestor: null,
+        missing: [],
+        isSnapshot,
+        snapshotList: null,
+      };
     }
     const above: Inode[] = [this.root];
     let at: Inode = this.root;
@@ -196,7 +206,7 @@ export class Namespace {
     const target = parent === null ? null : (childOf(parent, name) ?? null);
     const isList = name === SNAPSHOT_DIRECTORY && parent !== null && parent.snapshots !== null;
     return {
-      ...nowhere,
+      text,
       name,
       above,
       target,

@@ -1,5 +1,6 @@
 /** What an operation gets to work with, and how it is listed. */
 import type { Plain } from '../wire/messages.ts';
+import type { DataNode } from './datanodes.ts';
 import type { Namespace } from './namespace.ts';
 import type { Caller } from './permission-check.ts';
 
@@ -16,6 +17,22 @@ export interface NamespaceSettings {
 
 export type SafeModeAction = 'enter' | 'leave' | 'get';
 
+/** What administrators did to one NameNode; not part of the namespace, so it does not pass to the others. */
+export interface Administration {
+  /** State that the last image holds, and when it was written. */
+  checkpointTxId: number;
+  checkpointMs: number;
+  /** Whether failed storage is tried again. */
+  restoresStorage: boolean;
+  /** 0: what DataNodes have configured. */
+  balancerBandwidthBytes: number;
+  /** How often each of these was done. */
+  readonly done: Record<
+    'refreshNodes' | 'finalizeUpgrade' | 'metaSave' | 'refreshGroups' | 'refreshProxyUsers',
+    number
+  >;
+}
+
 /** What operations may ask of the NameNode that they run on. */
 export interface NameNodeView {
   readonly state: HaState;
@@ -26,6 +43,9 @@ export interface NameNodeView {
   readonly createdMs: number;
   /** Last edit that this NameNode knows, applied or not. */
   readonly lastTxId: number;
+  readonly datanodes: readonly DataNode[];
+  readonly administration: Administration;
+  readonly safeMode: boolean;
   /** Changes or reads safe mode; whether it is on afterwards. */
   setSafeMode(action: SafeModeAction): boolean;
   /** Throws ServiceFailedException when the transition is not possible. */

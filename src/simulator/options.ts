@@ -1,6 +1,8 @@
 /** Options of a simulator, checked and completed; plain data that can be sent to its thread. */
 import { userInfo } from 'node:os';
-import { LISTING_LIMIT } from './directory-operations.ts';
+import type { SimulatedDataNode } from './datanodes.ts';
+import { MAX_DATANODES } from './datanodes.ts';
+import { LISTING_LIMIT } from './listing-operations.ts';
 import type { Overflow } from './rpc-server.ts';
 import type { ServiceTime } from './service-time.ts';
 import { NO_SERVICE_TIME } from './service-time.ts';
@@ -45,6 +47,10 @@ export interface SimulatorOptions extends Partial<SimulatorSettings> {
   readonly blockSizeBytes?: number;
   /** Same seed, same service times. */
   readonly seed?: number;
+  /** DataNodes; default none, so that files stay empty. */
+  readonly datanodes?: readonly SimulatedDataNode[];
+  /** Inode id of the root by nameservice; default 16385, as in HDFS. */
+  readonly rootInodeIds?: Readonly<Record<string, number>>;
 }
 
 export interface CompleteOptions extends SimulatorSettings {
@@ -60,6 +66,8 @@ export interface CompleteOptions extends SimulatorSettings {
   readonly replication: number;
   readonly blockSizeBytes: number;
   readonly seed: number;
+  readonly datanodes: readonly SimulatedDataNode[];
+  readonly rootInodeIds: Readonly<Record<string, number>>;
 }
 
 /** An option that cannot be; the message names it and what is allowed. */
@@ -83,6 +91,8 @@ export function completeOptions(options: SimulatorOptions): CompleteOptions {
     replication: options.replication ?? 3,
     blockSizeBytes: options.blockSizeBytes ?? 128 * 1024 * 1024,
     seed: options.seed ?? 1,
+    datanodes: options.datanodes ?? [],
+    rootInodeIds: options.rootInodeIds ?? {},
     serviceTime: options.serviceTime ?? NO_SERVICE_TIME,
     methodServiceTime: options.methodServiceTime ?? {},
     callsPerSecond: options.callsPerSecond ?? 0,
@@ -117,6 +127,20 @@ function check(options: CompleteOptions): void {
   wholeNumber('port base', portBase, 0, 65_536 - nameservices.length * (namenodes + observers));
   checkSettings(options);
   wholeNumber('listing limit', options.listingLimit, 1, 1_000_000);
+  for (const [id, inodeId] of Object.entries(options.rootInodeIds)) {
+    wholeNumber(`root inode id of ${id}`, inodeId, 1, 2 ** 40);
+  }
+  checkDataNodes(options.datanodes);
+}
+
+function checkDataNodes(nodes: readonly SimulatedDataNode[]): void {
+  if (nodes.length > MAX_DATANODES) {
+    throw new SimulatorOptionError(`datanodes: ${nodes.length} of them, allowed are at most ${MAX_DATANODES}`);
+  }
+  const uuids = new Set(nodes.map((node) => node.uuid));
+  if (uuids.size !== nodes.length || uuids.has('')) {
+    throw new SimulatorOptionError('datanodes: each needs a uuid of its own');
+  }
 }
 
 export function checkSettings(settings: SimulatorSettings): void {

@@ -50,17 +50,22 @@ export function spaceOfNewBlock(file: File): Space {
   return { bytes, types: typeSpace(file.effectivePolicy(), file.replication, bytes / file.replication) };
 }
 
-/** Throws the exception of the first directory from `parent` upwards, up to one that holds `from`, whose quota does not allow for more. */
-export function verifySpace(parent: Directory | null, more: Space, from: Directory | null = null): void {
+/**
+ * Throws the exception of the first directory from `parent` upwards, up to one that holds `from`, whose quota does not allow for more.
+ * `measure` is asked for the additional space only when there is a quota.
+ */
+export function verifySpace(parent: Directory | null, measure: () => Space, from: Directory | null = null): void {
   const holding = new Set<Directory>();
   for (let at = from; at !== null; at = at.parent) {
     holding.add(at);
   }
+  let more: Space | null = null;
   for (let at = parent; at !== null && !holding.has(at); at = at.parent) {
     if (at.spaceQuota === NO_QUOTA && at.typeQuotas.size === 0) {
       continue;
     }
     const used = spaceBelow(at);
+    more ??= measure();
     if (isViolated(at.spaceQuota, used.bytes, more.bytes)) {
       const consumed = used.bytes + more.bytes;
       throw new RemoteException(

@@ -3,6 +3,7 @@
  * exception, never moves into a directory, and may overwrite.
  */
 import type { Plain } from '../wire/messages.ts';
+import { checkSameZone } from './encryption-operations.ts';
 import { flagOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, namesIn } from './inodes.ts';
@@ -10,7 +11,9 @@ import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isValidName } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
+import { spaceBelow, verifySpace } from './quotas.ts';
 import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
+import { checkNoSnapshots } from './snapshots.ts';
 
 export function rename(site: Site, request: Plain): Plain {
   const { source, destination } = resolveBoth(site, request);
@@ -33,6 +36,7 @@ function moveUnless(site: Site, source: ResolvedPath, destination: ResolvedPath)
   if (isBelow(destination, source) || destination.target !== null || destination.parent === null) {
     return false;
   }
+  checkSameZone(source, destination);
   move(site, inode, destination.parent, destination.name);
   return true;
 }
@@ -65,6 +69,7 @@ export function rename2(site: Site, request: Plain): Plain {
   if (destination.parent === null) {
     throw fileNotFound(`rename destination parent ${destination.text} not found.`);
   }
+  checkSameZone(source, destination);
   move(site, inode, destination.parent, destination.name, destination.target);
   return {};
 }
@@ -113,7 +118,10 @@ function move(site: Site, inode: Inode, parent: Directory, name: string, overwri
   const replaced = overwritten === null ? 0 : namesIn(overwritten);
   namespace.verifyName(parent.path(), name);
   namespace.verifyRoom(parent, namesIn(inode) - replaced, inode.parent);
+  checkNoSnapshots(namespace.snapshottables, inode);
+  verifySpace(parent, () => spaceBelow(inode), inode.parent);
   if (overwritten !== null) {
+    checkNoSnapshots(namespace.snapshottables, overwritten);
     namespace.remove(overwritten);
   }
   namespace.move(inode, parent, name);

@@ -1,6 +1,6 @@
-/** What a NameNode says about itself, its nameservice and its (missing) DataNodes, and what administrators do with it. */
+/** What a NameNode says about itself and its nameservice, its states, and who asks. */
 import type { Plain } from '../wire/messages.ts';
-import { flagOf, textOf, textsOf } from './fields.ts';
+import { flagOf, textOf } from './fields.ts';
 import type { HaState, SafeModeAction, Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
 import { JAVA, RemoteException } from './remote-exception.ts';
@@ -34,59 +34,6 @@ export function getServerDefaults(site: Site): Plain {
 
 export function getStoragePolicies(): Plain {
   return { policies: policyMessages() };
-}
-
-export function getFsStats(): Plain {
-  return {
-    capacity: 0,
-    used: 0,
-    remaining: 0,
-    under_replicated: 0,
-    corrupt_blocks: 0,
-    missing_blocks: 0,
-    missing_repl_one_blocks: 0,
-    blocks_in_future: 0,
-    pending_deletion_blocks: 0,
-  };
-}
-
-export function getFsReplicatedBlockStats(): Plain {
-  return {
-    low_redundancy: 0,
-    corrupt_blocks: 0,
-    missing_blocks: 0,
-    missing_repl_one_blocks: 0,
-    blocks_in_future: 0,
-    pending_deletion_blocks: 0,
-    highest_prio_low_redundancy_blocks: 0,
-  };
-}
-
-export function getFsECBlockGroupStats(): Plain {
-  return {
-    low_redundancy: 0,
-    corrupt_blocks: 0,
-    missing_blocks: 0,
-    blocks_in_future: 0,
-    pending_deletion_blocks: 0,
-    highest_prio_low_redundancy_blocks: 0,
-  };
-}
-
-/** Reports of DataNodes are for the superuser; there are none. `field` is the response's list, `operation` the NameNode's name. */
-export function emptyReport(field: string, operation: string): (site: Site) => Plain {
-  return (site) => {
-    checkSuperuser(site.caller, operation);
-    return { [field]: [] };
-  };
-}
-
-/** For the superuser, without effect here. */
-export function superuserOnly(operation: string, answer: Plain = {}): (site: Site) => Plain {
-  return (site) => {
-    checkSuperuser(site.caller, operation);
-    return answer;
-  };
 }
 
 /** Always the same answer. */
@@ -181,10 +128,4 @@ export function protocolVersions(served: (name: string) => boolean): (site: Site
   return (_site, request) => ({
     protocolVersions: served(textOf(request, 'protocol')) ? [{ rpcKind: 'RPC_PROTOCOL_BUFFER', versions: [1] }] : [],
   });
-}
-
-/** Verdict on EC policies: there are no DataNodes to keep block groups on. */
-export function ecTopology(_site: Site, request: Plain): Plain {
-  const names = textsOf(request, 'policies').join(', ');
-  return { response: { isSupported: names === '', resultMessage: `No DataNodes for ${names}` } };
 }

@@ -56,20 +56,24 @@ export function snapshotException(message: string): RemoteException {
 }
 
 /** Snapshots hold directories back from being deleted or moved, wherever below they are. */
-export function checkNoSnapshots(inode: Inode): void {
-  const pending: Inode[] = [inode];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (!(next instanceof Directory)) {
-      continue;
-    }
-    if (next.snapshots !== null && next.snapshots.size > 0) {
-      const path = next.path();
+export function checkNoSnapshots(snapshottables: Iterable<Directory>, inode: Inode): void {
+  for (const directory of snapshottables) {
+    if (directory.snapshots !== null && directory.snapshots.size > 0 && isAtOrBelow(directory, inode)) {
+      const path = directory.path();
       throw snapshotException(
         `The directory ${path} cannot be deleted since ${path} is snapshottable and already has snapshots`,
       );
     }
-    pending.push(...next.children());
   }
+}
+
+function isAtOrBelow(directory: Directory, inode: Inode): boolean {
+  for (let at: Inode | null = directory; at !== null; at = at.parent) {
+    if (at === inode) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function copyDirectory(from: Directory): Directory {

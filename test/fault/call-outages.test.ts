@@ -78,16 +78,18 @@ describe('a directory with mount points below', () => {
     // Two deadlines pass without an answer.
     const seen = router.engine.clock.nowMs;
     await waitUntil(() => router.engine.clock.nowMs > seen + 2 * SOON_MS, 'the time-out has passed twice');
-    for (const call of ns0.calls) {
-      if (call.method === 'getFileInfo') call.succeed({ fs: fileStatus(77) });
+    ns0.handler = answerPlainly;
+    for (const call of [...ns0.calls]) {
+      if (call.method === 'getFileInfo') call.succeed({ fs: { ...fileStatus(77), fileType: 'IS_DIR' } });
       else call.succeed({ dirList: { partialListing: [fileStatus(1, 'file')], remainingEntries: 0 } });
     }
+    // The listing asks for the mount points that it shows before it is given.
     const replies = [await client.receive(), await client.receive()];
-    const listed = decodeResponse('getListing', (replies[0] as RawReply).body) as {
+    const listed = decodeResponse('getListing', (replies[1] as RawReply).body) as {
       dirList: { partialListing: Plain[] };
     };
     expect(listed.dirList.partialListing.map(({ path }) => String(path))).toEqual(['file', 'nest', 'one', 'top']);
-    expect(decodeResponse('getFileInfo', (replies[1] as RawReply).body)).toMatchObject({ fs: { length: 77 } });
+    expect(decodeResponse('getFileInfo', (replies[0] as RawReply).body)).toMatchObject({ fs: { length: 77 } });
   });
 
   it('is not made of them on a later page: names of the NameNode would be missing', async () => {
@@ -130,7 +132,8 @@ describe('a directory with mount points below', () => {
 
   it('is what its nameservice says when that answers in time, errors too', async () => {
     const { client } = await start({ settings: { mountStatusTimeoutMs: BUDGET_MS } });
-    ns0.handler = (call) => call.succeed({ dirList: { partialListing: [fileStatus(1, 'file')], remainingEntries: 0 } });
+    const dirList = { partialListing: [fileStatus(1, 'file')], remainingEntries: 0 };
+    ns0.handler = (call) => (call.method === 'getListing' ? call.succeed({ dirList }) : answerPlainly(call));
     expect(await namesIn(client, '/')).toEqual(['file', 'nest', 'one', 'top']);
     ns0.handler = (call) => call.fail(ACCESS_CONTROL, `Permission denied: inode="${call.path}"`);
     expect(await client.call(listing('/nest'))).toMatchObject({

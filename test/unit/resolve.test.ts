@@ -4,7 +4,7 @@ import { Call } from '../../src/call/call.ts';
 import { Client } from '../../src/call/client.ts';
 import type { Method } from '../../src/call/method.ts';
 import { METHODS, methodIndex } from '../../src/call/methods.ts';
-import { BY_INODE, REFUSED, Resolver } from '../../src/call/resolve.ts';
+import { BY_INODE, REFUSED, Resolver, SEVERAL } from '../../src/call/resolve.ts';
 import type { AcceptorLink } from '../../src/handoff/link.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
@@ -36,7 +36,8 @@ function resolve(resolver: Resolver, path: string, call = callOf(), mountCheck =
   const buffer = Buffer.concat([Buffer.from('/u'), bytes, Buffer.from('/x')]);
   const nameservice = resolver.resolve(call, buffer, 2, 2 + bytes.length, mountCheck);
   if (nameservice === REFUSED) return `${resolver.className.split('.').at(-1)}: ${resolver.message}`;
-  return `${NAMES[nameservice]}:${resolver.path === null ? path : resolver.path}`;
+  const where = nameservice === SEVERAL ? 'several' : NAMES[nameservice];
+  return `${where}:${resolver.path === null ? path : resolver.path}`;
 }
 
 describe('a path', () => {
@@ -155,7 +156,7 @@ describe('a refusal', () => {
     );
     expect(resolve(resolver, '/ro/rw/x', callOf('setPermission'))).toBe('ns0:/rw/x');
     expect(resolve(resolver, '/ro/x')).toBe('ns0:/ro/x');
-    expect(resolve(resolver, '/two/x')).toMatch(/^UnsupportedOperationException: .* \/two has 2 destinations$/);
+    expect(resolve(resolver, '/two/x')).toBe('several:/two/x');
     expect(resolve(resolver, '/far/x')).toBe(
       'IOException: Cannot locate a registered namenode for elsewhere from router:8888',
     );
@@ -188,7 +189,8 @@ describe('trash', () => {
     ['/user/alice/.Trash/20x/a/f', 'ns0'],
     ['/user/alice/.Trash/-1/a/f', 'ns0'],
     ['/user/alicex/.Trash/Current/a/f', 'ns0'],
-    ['/user/alice/.Trash', 'ns0'],
+    ['/user/alice/.Trash', 'several'],
+    ['/user/alice/.Trash/Current', 'several'],
     ['/usr/alice/.Trash/Current/a/f', ''],
   ])('%s belongs to %s', (path, nameservice) => {
     const found = resolve(resolver, path);
@@ -197,9 +199,46 @@ describe('trash', () => {
   });
 
   it('itself has no mount points', () => {
-    expect(resolve(resolver, '/user/alice/.Trash/Current', callOf('delete'), true)).toContain('RouterResolveException');
+    expect(resolve(resolver, '/user/alice/.Trash/Current', callOf('delete'), true)).toBe(
+      'several:/user/alice/.Trash/Current',
+    );
     expect(resolve(resolver, '/user/alice/.Trash/Current/a', callOf('delete'), true)).toBe(
       'ns1:/user/alice/.Trash/Current/a',
+    );
+  });
+
+  it('is shared above mount points, and made where its own path leads', () => {
+    const nested = resolverOf({ '/p': 'ns1:/p', '/p/q/r': 'ns0:/r', '/s/t': 'ns1:/t' }, 0);
+    const shared = (path: string, method = 'delete'): unknown => {
+      const found = resolve(nested, `/user/alice/.Trash/${path}`, callOf(method));
+      return nested.shared === null ? found.split(':')[0] : nested.shared.nameservices.map((each) => NAMES[each]);
+    };
+    expect(shared('')).toEqual(['ns0', 'ns1']);
+    expect(shared('Current/')).toEqual(['ns0', 'ns1']);
+    expect(shared('210101010101-1')).toEqual(['ns0', 'ns1']);
+    expect(shared('Current/p/q')).toEqual(['ns1', 'ns0']);
+    expect(shared('Current/p/q/r')).toBe('ns0');
+    expect(shared('Current/p/x')).toBe('ns1');
+    expect(shared('Current/s')).toEqual(['ns0', 'ns1']);
+    expect(shared('Current/s', 'mkdirs')).toBe('ns0');
+    expect(shared('Current/x')).toBe('ns0');
+  });
+
+  it('of one nameservice is that of this one', () => {
+    const alone = resolverOf({ '/a': 'ns1:/x', '/b/c': 'ns1:/y' });
+    for (const path of ['', '/Current', '/Current/b']) {
+      expect(resolve(alone, `/user/alice/.Trash${path}`)).toBe(`ns1:/user/alice/.Trash${path}`);
+    }
+    // Its home has another path there than its trash.
+    expect(resolve(resolverOf({ '/user': 'ns1:/home' }), '/user/alice/.Trash')).toBe('several:/home/alice/.Trash');
+  });
+
+  it('may go from below a mount that nothing may change', () => {
+    const kept = resolverOf({});
+    const entries = [mount('/ro', ['ns0:/ro'], { readOnly: true })];
+    kept.snapshot = MountSnapshot.from(buildSnapshot(entries, NAMES, 1, null));
+    expect(resolve(kept, '/user/alice/.Trash/Current/ro/x', callOf('delete'))).toBe(
+      'ns0:/user/alice/.Trash/Current/ro/x',
     );
   });
 });

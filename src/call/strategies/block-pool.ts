@@ -1,10 +1,10 @@
+import { answerBadBlocks } from '../../composed/moves/index.ts';
 import { decode, messageType } from '../../wire/messages.ts';
 import type { Call } from '../call.ts';
 import { type Fields, visitDotted } from '../dotted.ts';
 import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
-import { refuseLater } from './refused.ts';
 
 /** By the nameservice that owns the block pool named in the request. */
 export function answerByBlockPool(engine: Engine, call: Call): void {
@@ -35,9 +35,7 @@ export function answerByBlockPool(engine: Engine, call: Call): void {
     nameservices.add(nameservice);
   }
   const [only] = nameservices;
-  if (only === undefined || nameservices.size > 1) {
-    refuseLater(engine, call);
-    return;
-  }
-  engine.forward(call, only);
+  if (only !== undefined && nameservices.size === 1) engine.forward(call, only);
+  // Only reportBadBlocks names more than one, or none.
+  else answerBadBlocks(engine, call);
 }

@@ -1,3 +1,4 @@
+import { answerConcat } from '../../composed/moves/index.ts';
 import { decode, encode, messageType } from '../../wire/messages.ts';
 import type { Call, DeepPath } from '../call.ts';
 import { type Fields, visitDotted } from '../dotted.ts';
@@ -5,6 +6,7 @@ import type { Engine } from '../engine.ts';
 import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { replaceRequest } from '../rebuild.ts';
+import { SEVERAL } from '../resolve.ts';
 import { refuseLater } from './refused.ts';
 
 /**
@@ -18,10 +20,15 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
   const found = new Set<number>();
   const replaced: DeepPath[] = [];
   let refused = false;
+  let several = false;
   const resolve = (value: string | Buffer): string | undefined => {
     if (refused) return undefined;
     const path = Buffer.from(value);
     const nameservice = resolver.resolve(call, path, 0, path.length, method.mountCheck);
+    if (nameservice === SEVERAL) {
+      several = true;
+      return undefined;
+    }
     if (nameservice < 0) {
       refused = true;
       return undefined;
@@ -47,8 +54,12 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
     engine.fail(call, resolver.className, resolver.message);
     return;
   }
+  if (several && method.name === 'concat') {
+    answerConcat(engine, call);
+    return;
+  }
   const [only] = found;
-  if (only === undefined) {
+  if (only === undefined || several) {
     refuseLater(engine, call);
     return;
   }

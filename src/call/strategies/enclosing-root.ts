@@ -1,3 +1,6 @@
+import { successesOf } from '../../composed/answer.ts';
+import { type Composition, compose, type Outcome, type Target } from '../../composed/composition.ts';
+import { locate, pathOf, requireTargets } from '../../composed/locate.ts';
 import { canonicalPath } from '../../mount/canonical.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { decodePlain, encode, messageType } from '../../wire/messages.ts';
@@ -6,6 +9,7 @@ import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
 import { OwnReply } from '../own-reply.ts';
+import { SEVERAL } from '../resolve.ts';
 import { resolvePath } from './one-path.ts';
 import { translatePath } from './reply-paths.ts';
 
@@ -15,6 +19,7 @@ import { translatePath } from './reply-paths.ts';
  */
 export function answerEnclosingRoot(engine: Engine, call: Call): void {
   const nameservice = resolvePath(engine, call);
+  if (nameservice === SEVERAL) compose(engine, call, searchEnclosingRoot);
   if (nameservice < 0) return;
   const { resolver } = engine;
   const snapshot = resolver.snapshot as MountSnapshot;
@@ -46,8 +51,29 @@ class EnclosingRoot extends OwnReply {
     const type = messageType((call.method as Method).response);
     const { enclosingRootPath } = decodePlain(type, buffer, start, end);
     const root = translatePath(String(enclosingRootPath ?? '/'), this.#target, this.#mounted, this.#prefixBytes);
-    const isBelow =
-      root === this.#mountPoint || root.startsWith(this.#mountPoint === '/' ? '/' : `${this.#mountPoint}/`);
-    return encode(type, { enclosingRootPath: isBelow ? root : this.#mountPoint });
+    return encode(type, { enclosingRootPath: notAbove(this.#mountPoint, root) });
   }
+}
+
+function notAbove(mountPoint: string, root: string): string {
+  return root === mountPoint || root.startsWith(mountPoint === '/' ? '/' : `${mountPoint}/`) ? root : mountPoint;
+}
+
+/** Over several locations: the deepest root that one of them names, for a rename that crosses it fails there. */
+async function searchEnclosingRoot(c: Composition): Promise<Outcome> {
+  const located = locate(c.engine, c.call, pathOf(c.call), false);
+  const targets = requireTargets(located);
+  const answers = await c.askAll(c.own, targets);
+  successesOf(answers);
+  let deepest = located.mountPoint ?? '/';
+  for (const [i, answer] of answers.entries()) {
+    if (!answer.ok) continue;
+    const { path, prefixBytes } = targets[i] as Target;
+    const { enclosingRootPath } = c.read(answer.body);
+    const target = path === null ? located.path : textOf(path, 0, path.length);
+    const root = translatePath(String(enclosingRootPath ?? '/'), target, located.path, prefixBytes);
+    const shown = notAbove(located.mountPoint ?? '/', root);
+    if (shown.length > deepest.length) deepest = shown;
+  }
+  return c.write({ enclosingRootPath: deepest });
 }

@@ -13,8 +13,6 @@ import { answerByBlockPool } from './block-pool.ts';
 import { answerByDeepPaths } from './deep-paths.ts';
 import { answerEnclosingRoot } from './enclosing-root.ts';
 import { answerLocally } from './local.ts';
-import { answerListing } from './mount-listing.ts';
-import { answerStatus } from './mount-status.ts';
 import { answerNamedNameservices } from './named-nameservices.ts';
 import { answerOnePath } from './one-path.ts';
 import { refuseLater, refuseUnsupported } from './refused.ts';
@@ -36,8 +34,6 @@ const HANDLERS: Readonly<Partial<Record<Strategy, StrategyHandler>>> = {
 
 /** Methods with a way of their own, by `PROTOCOL.METHOD`: the router completes or merges their answers, or keeps them. */
 const OWN_WAY: Readonly<Record<string, StrategyHandler>> = {
-  'ClientProtocol.getFileInfo': answerStatus,
-  'ClientProtocol.getListing': answerListing,
   'ClientProtocol.getServerDefaults': answerServerDefaults,
   'ClientProtocol.getEnclosingRoot': answerEnclosingRoot,
   ...LOCATION_HANDLERS,

@@ -1,3 +1,4 @@
+import { enabledNameservices } from '../../composed/everywhere/nameservices.ts';
 import { decodePlain, encode, messageType } from '../../wire/messages.ts';
 import { Status } from '../../wire/reply-head.ts';
 import type { ReplyScan } from '../../wire/reply-scan.ts';
@@ -14,12 +15,13 @@ import { rebuildRequest, replaceRequest } from '../rebuild.ts';
 export function answerNamedNameservices(engine: Engine, call: Call): void {
   const method = call.method as Method;
   const type = messageType(method.request);
+  const enabled = enabledNameservices(engine);
   let body: Buffer;
   let named: number[];
   try {
     const plain = decodePlain(type, call.frame, call.start + call.fields.bodyStart, call.start + call.fields.bodyEnd);
-    named = (plain.namespaces as string[]).map((name) =>
-      engine.topology.nameservices.findIndex((each) => each.id === name),
+    named = (plain.namespaces as string[]).map(
+      (name) => enabled.find((index) => engine.nameserviceName(index) === name) ?? -1,
     );
     // NameNodes do not know the list: it is the router's alone.
     body = encode(type, { clientName: plain.clientName });
@@ -27,10 +29,7 @@ export function answerNamedNameservices(engine: Engine, call: Call): void {
     engine.fail(call, Failure.MALFORMED, error instanceof Error ? error.message : String(error));
     return;
   }
-  const targets =
-    named.length === 0 || named.includes(-1)
-      ? engine.topology.nameservices.map((_, index) => index)
-      : [...new Set(named)];
+  const targets = named.length === 0 || named.includes(-1) ? enabled : [...new Set(named)];
   const only = targets[0];
   if (only === undefined) {
     engine.fail(call, Failure.IO, 'No namespace available.');

@@ -1,4 +1,4 @@
-import { answerAtLocations } from '../../composed/locations/index.ts';
+import { answerAtLocations } from '../../composed/locations/at-locations.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
@@ -6,6 +6,7 @@ import { BY_INODE, SEVERAL } from '../resolve.ts';
 import { answerInodePath } from './inode-path.ts';
 import { refuseLater } from './refused.ts';
 import { translateReplyPaths } from './reply-paths.ts';
+import { explainMissingHome } from './trash-home.ts';
 
 /** By the nameservice of its path. The usual case, and the fast path: nothing here allocates unless the path is replaced. */
 export function answerOnePath(engine: Engine, call: Call): void {
@@ -18,6 +19,7 @@ export function answerOnePath(engine: Engine, call: Call): void {
     return;
   }
   if (call.path !== null && method.replyPaths.length > 0) translateReplyPaths(engine, call);
+  else if (engine.resolver.inTrash && method.name === 'mkdirs') explainMissingHome(engine, call, nameservice);
   engine.forward(call, nameservice);
 }
 

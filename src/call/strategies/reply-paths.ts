@@ -31,17 +31,29 @@ class TranslatedReply extends OwnReply {
   }
 
   protected change(call: Call, buffer: Buffer, start: number, end: number): Buffer {
-    const method = call.method as Method;
-    const type = messageType(method.response);
-    const message = decode(type, buffer, start, end);
-    for (const dotted of method.replyPaths) {
-      visitDotted(message as unknown as Fields, dotted, (value) => {
-        const translated = translatePath(value.toString(), this.#target, this.#mounted, this.#prefixBytes);
-        return typeof value === 'string' ? translated : Buffer.from(translated);
-      });
-    }
-    return encode(type, message);
+    const body = buffer.subarray(start, end);
+    return translateAnswer(call.method as Method, body, this.#target, this.#mounted, this.#prefixBytes);
   }
+}
+
+/** The response message with the client's paths in place of the NameNode's; as it is for methods without such paths. */
+export function translateAnswer(
+  method: Method,
+  body: Buffer,
+  target: string,
+  mounted: string,
+  prefixBytes: number,
+): Buffer {
+  if (method.replyPaths.length === 0) return body;
+  const type = messageType(method.response);
+  const message = decode(type, body);
+  for (const dotted of method.replyPaths) {
+    visitDotted(message as unknown as Fields, dotted, (value) => {
+      const translated = translatePath(value.toString(), target, mounted, prefixBytes);
+      return typeof value === 'string' ? translated : Buffer.from(translated);
+    });
+  }
+  return encode(type, message);
 }
 
 /**

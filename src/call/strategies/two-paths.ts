@@ -1,8 +1,8 @@
 import { answerMove } from '../../composed/moves/index.ts';
+import { acrossNameservices } from '../../composed/moves/pairs.ts';
 import { textOf } from '../../wire/text.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
-import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { SEVERAL } from '../resolve.ts';
 import { resolvePath } from './one-path.ts';
@@ -26,16 +26,16 @@ export function answerTwoPaths(engine: Engine, call: Call): void {
     engine.fail(call, resolver.className, resolver.message);
     return;
   }
+  if (resolver.mountsBelow && method.name.startsWith('rename')) {
+    // Mount points make a directory of it, of which the NameNode need not know.
+    answerMove(engine, call);
+    return;
+  }
   if (source !== target) {
     const from = textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd);
     const to = textOf(call.frame, start, end);
-    engine.fail(
-      call,
-      Failure.IO,
-      method.name.startsWith('rename')
-        ? `Rename of ${from} to ${to} is not allowed, no eligible destination in the same namespace was found`
-        : `${method.name} of ${from} and ${to} is not allowed: they lie in the nameservices ${engine.nameserviceName(source)} and ${engine.nameserviceName(target)}`,
-    );
+    const refused = acrossNameservices(engine, method, from, to, [source], [target]);
+    engine.fail(call, refused.className, refused.message);
     return;
   }
   call.path2 = resolver.path;

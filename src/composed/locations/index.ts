@@ -1,11 +1,9 @@
-import type { Call } from '../../call/call.ts';
-import type { Engine } from '../../call/engine.ts';
-import { refuseLater } from '../../call/strategies/refused.ts';
 import type { Handlers } from '../handlers.ts';
+import { answerBlockCall } from './block-calls.ts';
 
-export const LOCATION_HANDLERS: Handlers = {};
-
-/** A method of one path whose mount has several destinations. */
-export function answerAtLocations(engine: Engine, call: Call): void {
-  refuseLater(engine, call);
-}
+export const LOCATION_HANDLERS: Handlers = {
+  'ClientProtocol.abandonBlock': answerBlockCall,
+  'ClientProtocol.addBlock': answerBlockCall,
+  'ClientProtocol.complete': answerBlockCall,
+  'ClientProtocol.getAdditionalDatanode': answerBlockCall,
+};

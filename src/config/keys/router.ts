@@ -6,7 +6,7 @@ export const ROUTER_KEYS: readonly Key[] = [
   ...keysOf('namespace', 'hdfs-rbf-default', [
     { name: 'dfs.federation.router.default.nameserviceId', type: 'string', default: '', status: 'used', meaning: 'Nameservice of the paths that no mount point covers; empty: such paths fail' },
     { name: 'dfs.federation.router.default.nameservice.enable', type: 'bool', default: 'true', status: 'used', meaning: 'false: paths that no mount point covers fail, whatever the default nameservice' },
-    { name: 'dfs.federation.router.client.allow-partial-listing', type: 'bool', default: 'true', status: 'later', meaning: 'Listing over several nameservices may skip a failing one' },
+    { name: 'dfs.federation.router.client.allow-partial-listing', type: 'bool', default: 'true', status: 'used', meaning: 'A listing or content summary over several nameservices leaves out one that fails; false: the error of that one is the answer' },
     { name: 'dfs.federation.router.client.mount-status.time-out', type: 'duration', default: '1s', status: 'used', unit: 'ms', meaning: 'Longest wait for a NameNode that can be asked about a directory with mount points below it (then the mount points alone are the answer), and for the owner of an inode path' },
     { name: 'dfs.federation.router.file.resolver.client.class', type: 'class', default: 'org.apache.hadoop.hdfs.server.federation.resolver.MountTableResolver', status: 'understood', meaning: 'Class of the path resolver; one resolver does here what both of the Java classes do' },
     { name: 'dfs.federation.router.mount-table.cache.enable', type: 'bool', default: 'true', status: 'understood', meaning: 'Cache of resolved paths; the mount table is searched directly here' },

@@ -54,7 +54,6 @@ public final class Tools {
       throw new IllegalArgumentException("no tool " + name + ": take one of " + String.join(", ", ALL.keySet()));
     }
     Configuration conf = new HdfsConfiguration();
-    conf.setQuietMode(false);
     return ToolRunner.run(conf, maker.make(conf), args);
   }
 

@@ -1,0 +1,43 @@
+import type { Call } from '../../call/call.ts';
+import type { Engine } from '../../call/engine.ts';
+import type { Method } from '../../call/method.ts';
+import { PROTOCOLS } from '../../call/methods.ts';
+import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
+import { type Located, locate, pathOf, requireTargets } from '../locate.ts';
+import { askEverywhere } from './ask-everywhere.ts';
+import { createFile } from './create-file.ts';
+import { deletePath } from './delete-path.ts';
+import { makeDirectory } from './make-directory.ts';
+import { findOpenFile } from './open-file.ts';
+import { searchLocations } from './search-locations.ts';
+import { mergeDiffReports, refuseDiffPages } from './snapshot-diff.ts';
+
+/** Of a path that has two locations or more. */
+type Way = (c: Composition, located: Located) => Promise<Outcome>;
+
+/** Methods that do not go the way that their row in the method table says. */
+const WAYS: Readonly<Record<string, Way>> = {
+  create: createFile,
+  mkdirs: makeDirectory,
+  delete: deletePath,
+  fsync: findOpenFile,
+  getSnapshotDiffReport: mergeDiffReports,
+  getSnapshotDiffReportListing: refuseDiffPages,
+};
+
+/** A method of one path whose mount has several destinations, or that is a directory which several nameservices share. */
+export function answerAtLocations(engine: Engine, call: Call): void {
+  compose(engine, call, async (c) => {
+    const { method } = c;
+    const located = locate(engine, call, pathOf(call), method.mountCheck);
+    const targets = requireTargets(located);
+    return targets.length === 1 ? (targets[0] as Target) : await wayOf(method, located)(c, located);
+  });
+}
+
+function wayOf(method: Method, located: Located): Way {
+  const isClientProtocol = PROTOCOLS[method.protocol]?.simpleName === 'ClientProtocol';
+  if (isClientProtocol && Object.hasOwn(WAYS, method.name)) return WAYS[method.name] as Way;
+  const isShared = located.everywhere || located.atMount || located.mountsBelow;
+  return method.several === 'every' && isShared ? askEverywhere : searchLocations;
+}

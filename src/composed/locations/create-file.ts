@@ -1,0 +1,86 @@
+import type { Plain } from '../../wire/messages.ts';
+import { type Answer, requireAll } from '../answer.ts';
+import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
+import type { Located } from '../locate.ts';
+import { clientMethod } from '../request.ts';
+import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { answerOf, failureOf } from './answers.ts';
+import {
+  exists,
+  failuresOf,
+  findNearestAbove,
+  isReachable,
+  refuses,
+  type Spot,
+  type Standing,
+  spotAbove,
+  survey,
+} from './survey.ts';
+
+const MKDIRS = clientMethod('mkdirs');
+const PERMISSION_MASK = 0o777;
+/** A directory that is made on the way can be entered and written by its owner. */
+const OWNER_WRITE_EXECUTE = 0o300;
+
+/**
+ * create. A file is in one location: in the one that has it (a retry finds it there again), else in the first that can be asked. Where
+ * directories exist everywhere, a missing parent is made in all locations first, as a single NameNode makes it: with the permission of the
+ * directory that it comes to lie in. Without fault tolerance all locations must answer, for any of them may have the file.
+ */
+export async function createFile(c: Composition, located: Located): Promise<Outcome> {
+  const { targets } = located;
+  const spot: Spot = { path: located.path, targets };
+  const above = spotAbove(spot);
+  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: FAILOVER_WAIT_MS };
+  const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
+  const holder = itself.find((each) => exists(each) || refuses(each)) ?? parent?.find(({ kind }) => kind === 'file');
+  // It says itself what it has against the call.
+  if (holder !== undefined) return targets[holder.location] as Target;
+  const reachable = itself.filter(isReachable).map(({ target }) => target);
+  if (!located.faultTolerant || reachable.length === 0) requireAll(failuresOf(itself));
+  const request = c.request();
+  if (request['createParent'] !== true && parent !== null) {
+    const hasParent = (target: Target): boolean => parent[targets.indexOf(target)]?.kind === 'directory';
+    reachable.sort((a, b) => Number(hasParent(b)) - Number(hasParent(a)));
+  } else if (located.everywhere && above !== null && parent !== null) {
+    const blocked = await makeParents(c, above, parent, request, options);
+    if (blocked !== null) return targets[blocked.location] as Target;
+  }
+  return located.faultTolerant ? await createSomewhere(c, located, reachable) : (reachable[0] as Target);
+}
+
+/**
+ * The parent, in all reachable locations that lack it. What a location says where a file stands in its way is returned. One that refuses says so again
+ * when the file is created there.
+ */
+async function makeParents(
+  c: Composition,
+  above: Spot,
+  parent: readonly Standing[],
+  request: Plain,
+  options: AskOptions,
+): Promise<Standing | null> {
+  const lacking = parent.filter(({ kind }) => kind === 'nothing').map(({ target }) => target);
+  if (lacking.length === 0) return null;
+  const found = parent.some(exists) ? parent : await findNearestAbove(c, above, options);
+  const blocked = found?.find(({ kind }) => kind === 'file');
+  if (blocked !== undefined) return blocked;
+  const status = found?.find(exists)?.status;
+  const permission = ((status?.['permission'] ?? request['masked']) as Plain)['perm'] as number;
+  const perm = (permission & PERMISSION_MASK) | OWNER_WRITE_EXECUTE;
+  const message = { src: above.path, masked: { perm }, createParent: true };
+  await c.askAll(c.other(MKDIRS, message), lacking, options);
+  return null;
+}
+
+/** In the first location that can be reached. One that may have made the file although it does not answer any more is the last to be asked. */
+async function createSomewhere(c: Composition, located: Located, targets: readonly Target[]): Promise<Outcome> {
+  const answers: Answer[] = [];
+  for (const target of targets) {
+    const answer = await c.ask(c.own, target);
+    if (answer.ok) return answerOf(c, located, answer, target);
+    if (!answer.unavailable || answer.uncertain === true) throw answer.refused;
+    answers.push(answer);
+  }
+  throw failureOf(answers);
+}

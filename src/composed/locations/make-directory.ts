@@ -1,0 +1,77 @@
+import type { Answer } from '../answer.ts';
+import { requireAll, successesOf } from '../answer.ts';
+import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
+import type { Located } from '../locate.ts';
+import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failureOf, noteDivergence } from './answers.ts';
+import {
+  exists,
+  failuresOf,
+  findNearestAbove,
+  isReachable,
+  refuses,
+  type Spot,
+  type Standing,
+  spotAbove,
+  survey,
+} from './survey.ts';
+
+/** What a NameNode says when a file stands where a directory is to be. */
+const IN_THE_WAY: ReadonlySet<string> = new Set([
+  'org.apache.hadoop.fs.FileAlreadyExistsException',
+  'org.apache.hadoop.fs.ParentNotDirectoryException',
+]);
+
+/**
+ * mkdirs. Where directories exist everywhere it is made in all locations, unless a file of one of them stands in the way; else where it, or
+ * else its parent, is already, and if that is nowhere, in the first location.
+ */
+export async function makeDirectory(c: Composition, located: Located): Promise<Outcome> {
+  const { targets } = located;
+  const first = targets[0] as Target;
+  const spot: Spot = { path: located.path, targets };
+  const above = spotAbove(spot);
+  const options: AskOptions = located.everywhere && !located.faultTolerant ? { unreachedMs: FAILOVER_WAIT_MS } : {};
+  const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
+  const standing = itself.find(({ kind }) => kind === 'file') ?? parent?.find(({ kind }) => kind === 'file');
+  if (standing !== undefined) return targets[standing.location] as Target;
+  const createsParent = c.request()['createParent'] === true;
+  if (!located.everywhere) {
+    const found = itself.find(exists) ?? (createsParent ? undefined : parent?.find(exists));
+    return targets[found?.location ?? 0] as Target;
+  }
+  const reachable = itself.filter(isReachable);
+  if (reachable.length === 0) throw failureOf(failuresOf(itself));
+  if (reachable.length === targets.length && itself.every(exists)) return first;
+  if (above !== null && parent !== null && !itself.some(exists) && !parent.some(exists)) {
+    if (!createsParent) return (reachable[0] as Standing).target;
+    const blocked = (await findNearestAbove(c, above, options))?.find(({ kind }) => kind === 'file');
+    if (blocked !== undefined) return targets[blocked.location] as Target;
+  }
+  return await makeEverywhere(c, located, itself, createsParent);
+}
+
+async function makeEverywhere(
+  c: Composition,
+  located: Located,
+  itself: readonly Standing[],
+  createsParent: boolean,
+): Promise<Buffer> {
+  // The parent is there, in one location at least: where it is missing it is made as well.
+  const request = createsParent ? c.own : c.other(c.method, { ...c.request(), createParent: true });
+  const options = { unreachedMs: FAILOVER_WAIT_MS };
+  const answers: Answer[] = failuresOf(itself).filter(({ unavailable }) => unavailable);
+  // Whoever may refuse goes first: nothing has been made yet then.
+  for (const { target } of itself.filter(refuses)) {
+    const answer = await c.ask(request, target, options);
+    requireAll([answer]);
+    answers.push(answer);
+  }
+  const others: Target[] = itself.filter((each) => isReachable(each) && !refuses(each)).map(({ target }) => target);
+  answers.push(...(await c.askAll(request, others, options)));
+  const blocked = answers.find((each) => !each.ok && IN_THE_WAY.has(each.refused.className));
+  if (blocked !== undefined) requireAll([blocked]);
+  const successes = successesOf(answers);
+  noteDivergence(c, located.path, answers);
+  return c.write({ result: successes.some(({ body }) => c.read(body)['result'] === true) });
+}

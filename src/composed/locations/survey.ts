@@ -1,0 +1,99 @@
+import type { Plain } from '../../wire/messages.ts';
+import type { Failed } from '../answer.ts';
+import type { AskOptions, Composition, Target } from '../composition.ts';
+import { clientMethod, type Request } from '../request.ts';
+
+const GET_FILE_INFO = clientMethod('getFileInfo');
+const SLASH = 0x2f;
+
+/** Directories above a path that are looked at when its parent does not exist; those further up count as there. */
+export const MAX_SURVEYED_LEVELS = 64;
+/** So many of them at one time. */
+const LEVELS_AT_ONCE = 8;
+
+/** A path and where it lies. */
+export interface Spot {
+  /** The client's, in canonical form. */
+  readonly path: string;
+  readonly targets: readonly Target[];
+}
+
+/** What one location says of a path. */
+export interface Standing {
+  /** Number of the location: the same for all spots on the way up from one path. */
+  readonly location: number;
+  readonly target: Target;
+  /** `unknown`: see `failed`. */
+  readonly kind: 'nothing' | 'file' | 'directory' | 'unknown';
+  /** HdfsFileStatusProto of a file or directory. */
+  readonly status: Plain;
+  readonly failed: Failed | null;
+}
+
+/** The parent, at the same locations; null when the path is the root of the mount's targets. */
+export function spotAbove(spot: Spot): Spot | null {
+  const end = spot.path.lastIndexOf('/');
+  if (spot.path === '/' || spot.targets.length === 0) return null;
+  const targets: Target[] = [];
+  for (const target of spot.targets) {
+    const { path, prefixBytes } = target;
+    if (path === null) return null;
+    const slash = path.lastIndexOf(SLASH);
+    const bytes = Math.max(slash, 1);
+    if (path.length <= Math.max(prefixBytes, 1) || bytes < prefixBytes) return null;
+    targets.push({ ...target, path: path.subarray(0, bytes) });
+  }
+  return { path: spot.path.slice(0, end) || '/', targets };
+}
+
+/** Status of each of the spots at all its locations, all at once. */
+export async function survey(c: Composition, spots: readonly Spot[], options: AskOptions = {}): Promise<Standing[][]> {
+  const asked: { request: Request; target: Target }[] = [];
+  for (const { path, targets } of spots) {
+    const request = c.other(GET_FILE_INFO, { src: path });
+    for (const target of targets) asked.push({ request, target });
+  }
+  const answers = await c.askEach(asked, options);
+  let next = 0;
+  return spots.map(({ targets }) =>
+    targets.map((target, location): Standing => {
+      const answer = answers[next++] as (typeof answers)[number];
+      if (!answer.ok) return { location, target, kind: 'unknown', status: {}, failed: answer };
+      const status = c.read(answer.body, GET_FILE_INFO)['fs'] as Plain | undefined;
+      if (status === undefined) return { location, target, kind: 'nothing', status: {}, failed: null };
+      const kind = status['fileType'] === 'IS_DIR' ? 'directory' : 'file';
+      return { location, target, kind, status, failed: null };
+    }),
+  );
+}
+
+/** The lowest directory (or file) above the spot's parent that any location has: what all locations say of it. Null when there is none. */
+export async function findNearestAbove(c: Composition, parent: Spot, options: AskOptions): Promise<Standing[] | null> {
+  let at = spotAbove(parent);
+  for (let looked = 0; at !== null && looked < MAX_SURVEYED_LEVELS; ) {
+    const spots: Spot[] = [];
+    for (; at !== null && spots.length < LEVELS_AT_ONCE; at = spotAbove(at)) spots.push(at);
+    looked += spots.length;
+    const found = (await survey(c, spots, options)).find((standings) => standings.some(exists));
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+export function exists({ kind }: Standing): boolean {
+  return kind === 'file' || kind === 'directory';
+}
+
+/** It could be asked. */
+export function isReachable({ failed }: Standing): boolean {
+  return failed === null || !failed.unavailable;
+}
+
+/** The caller may not look there, or the location has a file in the way: what it says to the change itself counts. */
+export function refuses({ failed }: Standing): boolean {
+  return failed !== null && !failed.unavailable;
+}
+
+export function failuresOf(standings: readonly Standing[]): Failed[] {
+  return standings.flatMap(({ failed }) => (failed === null ? [] : [failed]));
+}

@@ -1,0 +1,156 @@
+import { Counter } from '../../shared/counters.ts';
+import { type Answer, requireAll, tellingFailure } from '../answer.ts';
+import type { Composition, Outcome, Target } from '../composition.ts';
+import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate.ts';
+import type { Refused } from '../refused.ts';
+import { clientMethod, otherRequest } from '../request.ts';
+import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { type Landing, planLanding } from './landing.ts';
+import {
+  acrossNameservices,
+  isWhole,
+  nameserviceOf,
+  namesOf,
+  type Pair,
+  pairUp,
+  placeOf,
+  sharePlace,
+  sortPairs,
+  unequalLocations,
+  type WholePair,
+} from './pairs.ts';
+import { findStatuses, isDirectory as isDirectoryThere, requireStatuses } from './status.ts';
+
+/**
+ * rename and rename2 with several locations on a side. A file moves within the nameservice that has it, a directory in every one that has it,
+ * as if both paths were in one tree: what can be known beforehand (a location without a counterpart, a name that is taken anywhere) refuses
+ * the whole before anything moves.
+ *
+ * A repeated call finds its source gone: every nameservice is asked then, for one of them knows the call by its ids.
+ */
+export async function move(c: Composition): Promise<Outcome> {
+  const { engine, call, method } = c;
+  const source = locate(engine, call, pathOf(call), method.mountCheck);
+  // What is in the trash lies where it was deleted, and in no other place.
+  const isNeededEverywhere = source.everywhere && source.trash === null && !engine.resolver.inTrash;
+  const destination = locate(engine, call, path2Of(call), method.mountCheck2);
+  const sources = requireTargets(source);
+  const targets = requireTargets(destination);
+  const pairs = pairUp(sources, targets);
+  const whole = pairs.filter(isWhole);
+  const refuseAcross = (where: readonly Target[]): Refused =>
+    acrossNameservices(
+      engine,
+      method,
+      source.path,
+      destination.path,
+      where.map(nameserviceOf),
+      targets.map(nameserviceOf),
+    );
+  if (whole.length === 0) throw refuseAcross(sources);
+
+  const statuses = await findStatuses(c, source.path, sources);
+  if (statuses.found.length === 0) {
+    if (statuses.failure !== null) throw statuses.failure;
+    return await askOfGone(c, whole);
+  }
+  const file = statuses.found.find((each) => !isDirectoryThere(each));
+  const isDirectory = file === undefined;
+  const moving = isDirectory
+    ? await pairsOfDirectory(c, source, destination, pairs, isNeededEverywhere)
+    : pairs.filter((pair) => pair.source === file.target).filter(isWhole);
+  const [first] = moving;
+  if (first === undefined) throw refuseAcross(statuses.found.map(({ target }) => target));
+  // Onto itself or into itself: the NameNode's own words.
+  if (destination.path === source.path || destination.path.startsWith(`${source.path}/`)) return placeOf(first);
+
+  const landing = await planLanding(c, { source, destination, pairs: moving, isDirectory });
+  if (landing.refusal === null) return await execute(c, destination, landing);
+  // A call that comes again may have met what it made itself.
+  const gone = whole.filter((pair) => !statuses.found.some(({ target }) => target === pair.source));
+  if (call.fields.retryCount > 0 && gone.length > 0) {
+    const answers = await c.askEach(sortPairs(gone).map((pair) => ({ request: c.own, target: placeOf(pair) })));
+    if (answers.some((answer) => isDone(c, answer))) return await execute(c, destination, landing);
+  }
+  if (typeof landing.refusal === 'boolean') return c.write({ result: landing.refusal });
+  throw landing.refusal;
+}
+
+/**
+ * Where the directory is; throws when a location that has it, or is to have all directories, has no counterpart, as the Java Router does.
+ * Without any counterpart: none.
+ */
+async function pairsOfDirectory(
+  c: Composition,
+  source: Located,
+  destination: Located,
+  pairs: readonly Pair[],
+  isNeededEverywhere: boolean,
+): Promise<WholePair[]> {
+  const found = await requireStatuses(c, source.path, source.targets);
+  const having = pairs.filter((pair) => found.some(({ target }) => target === pair.source));
+  const whole = having.filter(isWhole);
+  if (whole.length === 0 && !isNeededEverywhere) return [];
+  if (!(isNeededEverywhere ? pairs : having).every(isWhole) || sharePlace(whole)) {
+    throw unequalLocations(source, destination);
+  }
+  return whole;
+}
+
+/** Sends it, and takes away what it replaces elsewhere. */
+async function execute(c: Composition, destination: Located, { pairs, request, replaced }: Landing): Promise<Outcome> {
+  const [only] = pairs;
+  if (only !== undefined && pairs.length === 1 && request === null && replaced.length === 0) return placeOf(only);
+  const sent = sortPairs(pairs);
+  const asked = sent.map((pair) => ({ request: request ?? c.own, target: placeOf(pair) }));
+  const answers = await c.askEach(asked, { unreachedMs: FAILOVER_WAIT_MS });
+  const done = answers.filter((answer) => isDone(c, answer));
+  const body = bodyOfAll(answers, done);
+  if (done.length > 0 && done.length < answers.length) {
+    const left = sent.filter((_, i) => !isDone(c, answers[i] as Answer)).map((pair) => pair.source);
+    noteDivergence(
+      c,
+      `it moved nothing in ${namesOf(c.engine, left.map(nameserviceOf))}: ${tellingFailure(answers)?.message ?? 'no reason given'}`,
+    );
+  }
+  if (done.length > 0 && replaced.length > 0) {
+    const remove = otherRequest(c.call, clientMethod('delete'), { src: destination.path, recursive: false });
+    const failure = tellingFailure(await c.askAll(remove, replaced, { unreachedMs: FAILOVER_WAIT_MS }));
+    if (failure !== null) noteDivergence(c, `the file it replaces is still there: ${failure.message}`);
+  }
+  return body;
+}
+
+/** The source is nowhere: whoever has moved it before says so, and else any of them says that it is missing. */
+async function askOfGone(c: Composition, pairs: readonly WholePair[]): Promise<Outcome> {
+  const [only] = pairs;
+  if (only !== undefined && pairs.length === 1) return placeOf(only);
+  const asked = sortPairs(pairs).map((pair) => ({ request: c.own, target: placeOf(pair) }));
+  const answers = await c.askEach(asked, { unreachedMs: FAILOVER_WAIT_MS });
+  const done = answers.filter((answer) => isDone(c, answer));
+  if (done.length === 0) requireReached(answers);
+  return bodyOfAll(answers, done);
+}
+
+/** As the Java Router answers: one that moved is enough; else the failure that tells most, else that nothing moved. */
+function bodyOfAll(answers: readonly Answer[], done: readonly Answer[]): Buffer {
+  for (const answer of done) if (answer.ok) return answer.body;
+  const failure = tellingFailure(answers);
+  if (failure !== null) throw failure;
+  return (requireAll(answers)[0] as { body: Buffer }).body;
+}
+
+function requireReached(answers: readonly Answer[]): void {
+  for (const answer of answers) if (!answer.ok && answer.unavailable) throw answer.refused;
+}
+
+function isDone(c: Composition, answer: Answer): boolean {
+  return answer.ok && (c.method.name !== 'rename' || c.read(answer.body)['result'] === true);
+}
+
+function noteDivergence(c: Composition, what: string): void {
+  const { pathStart, pathEnd } = c.call.fields;
+  const path = c.call.frame.toString('utf8', c.call.start + pathStart, c.call.start + pathEnd);
+  c.engine.counters.add(Counter.divergences);
+  c.engine.note(`${c.method.name} of ${path} has left its locations unlike each other: ${what}`);
+}

@@ -1,0 +1,139 @@
+import type { Engine } from '../../call/engine.ts';
+import { Failure } from '../../call/failure.ts';
+import { isAllOrder, ORDERS } from '../../mount/entry.ts';
+import type { MountSnapshot } from '../../mount/snapshot.ts';
+import { textOf } from '../../wire/text.ts';
+import type { Located } from '../locate.ts';
+import { Refused } from '../refused.ts';
+
+/** A directory (or file) of a nameservice, its path in canonical form. */
+export interface Place {
+  readonly nameservice: number;
+  readonly path: string;
+  /** Bytes of the mount's own target at the front of the path. */
+  readonly prefixBytes: number;
+}
+
+/** One location of a region. */
+export interface RegionPlace extends Place {
+  /** What of it mount points hide: one for each of the region's `hidden`. */
+  readonly shadows: readonly Place[];
+}
+
+/** A part of what a client sees below a path: up to the next mount points it comes from one path in one or several nameservices. */
+export interface Region {
+  /** The client's path of its top: the path asked for, or a mount point. */
+  readonly clientPath: string;
+  /** Empty when no nameservice covers it. */
+  readonly places: readonly RegionPlace[];
+  /** Directories exist in all of its places. */
+  readonly everywhere: boolean;
+  /** Mount points that are the next below it. */
+  readonly hidden: readonly string[];
+  /** Directories that mount points below need, between its top and them, by their clients' paths; each may exist or not. */
+  readonly between: readonly string[];
+}
+
+/** Requests that one call may need at most, about; a mount table that needs more is refused. */
+export const MAX_SUBTREE_PLACES = 50_000;
+
+interface Draft {
+  clientPath: string;
+  places: Place[];
+  everywhere: boolean;
+  hidden: string[];
+  between: Set<string>;
+}
+
+/**
+ * The regions of a path: its own first, then that of each mount point below it. Plain data, to be kept over an `await`. Throws Refused when
+ * there are more places than MAX_SUBTREE_PLACES.
+ */
+export function regionsOf(engine: Engine, located: Located): Region[] {
+  const snapshot = engine.resolver.snapshot as MountSnapshot;
+  const own: Draft = {
+    clientPath: located.path,
+    places: located.targets.map(({ nameservice, path, prefixBytes }) => ({
+      nameservice,
+      path: path === null ? located.path : textOf(path, 0, path.length),
+      prefixBytes,
+    })),
+    // What trash directories of several nameservices hold differs.
+    everywhere: located.everywhere && located.trash === null,
+    hidden: [],
+    between: new Set(),
+  };
+  const drafts = [own];
+  if (located.mountsBelow) addMounts(snapshot, drafts);
+  let places = 0;
+  for (const { places: own, hidden, between } of drafts) places += own.length * (1 + hidden.length + between.size);
+  if (places > MAX_SUBTREE_PLACES) throw tooMany(located.path);
+  return drafts.map(finish);
+}
+
+function tooMany(path: string): Refused {
+  const message = `The mount points below ${path} lead to more than ${MAX_SUBTREE_PLACES} places, which is too much for one call; ask for directories below it`;
+  return new Refused(Failure.IO, message);
+}
+
+/** Mounts come in slash-first order: those above one stand on the stack. */
+function addMounts(snapshot: MountSnapshot, drafts: Draft[]): void {
+  const above = [drafts[0] as Draft];
+  const asked = (drafts[0] as Draft).clientPath;
+  const mounts = snapshot.mountsUnder(asked);
+  if (mounts.length > MAX_SUBTREE_PLACES) throw tooMany(asked);
+  for (const mount of mounts) {
+    const source = snapshot.sourceOf(mount);
+    if (source === asked) continue;
+    while (!isBelow(source, (above.at(-1) as Draft).clientPath)) above.pop();
+    const parent = above.at(-1) as Draft;
+    parent.hidden.push(source);
+    const top = parent.clientPath === '/' ? 0 : parent.clientPath.length;
+    for (let end = source.indexOf('/', top + 1); end > 0; end = source.indexOf('/', end + 1)) {
+      parent.between.add(source.slice(0, end));
+    }
+    const draft: Draft = {
+      clientPath: source,
+      places: destinationsOf(snapshot, mount),
+      everywhere: isAllOrder(ORDERS[snapshot.orderOf(mount)] ?? 'HASH'),
+      hidden: [],
+      between: new Set(),
+    };
+    drafts.push(draft);
+    above.push(draft);
+  }
+}
+
+function destinationsOf(snapshot: MountSnapshot, mount: number): Place[] {
+  const places: Place[] = [];
+  for (let i = 0; i < snapshot.destinationCount(mount); i++) {
+    const nameservice = snapshot.destinationNameservice(mount, i);
+    const start = snapshot.destinationStart(mount, i);
+    const end = snapshot.destinationEnd(mount, i);
+    const path = start === end ? '/' : textOf(snapshot.bytes, start, end);
+    if (places.some((other) => other.nameservice === nameservice && other.path === path)) continue;
+    places.push({ nameservice, path, prefixBytes: Math.max(1, end - start) });
+  }
+  return places;
+}
+
+function finish({ clientPath, places, everywhere, hidden, between }: Draft): Region {
+  return {
+    clientPath,
+    places: places.map((place) => ({ ...place, shadows: hidden.map((path) => placeAt(place, clientPath, path)) })),
+    everywhere: everywhere && places.length > 1,
+    hidden,
+    between: [...between],
+  };
+}
+
+/** Where a client's path below a region's top lies in one of its places. */
+export function placeAt(place: Place, top: string, clientPath: string): Place {
+  const rest = top === '/' ? clientPath : clientPath.slice(top.length);
+  const path = place.path === '/' ? rest : place.path + rest;
+  return { nameservice: place.nameservice, path, prefixBytes: place.prefixBytes };
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return directory === '/' ? path !== '/' : path.startsWith(`${directory}/`);
+}

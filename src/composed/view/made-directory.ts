@@ -1,0 +1,128 @@
+import type { Call } from '../../call/call.ts';
+import type { Client } from '../../call/client.ts';
+import type { Engine } from '../../call/engine.ts';
+import { Failure } from '../../call/failure.ts';
+import type { Answer, Success } from '../answer.ts';
+import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
+import { pathOf, requireTargets } from '../locate.ts';
+import { answerOf } from '../locations/answers.ts';
+import { answerAtLocations } from '../locations/at-locations.ts';
+import { matches } from '../locations/search-locations.ts';
+import { Refused } from '../refused.ts';
+import { Entered, enterView } from './enter.ts';
+import { findPlace, isMissing, type Place } from './place.ts';
+import { failureOf } from './status.ts';
+import type { SyntheticStatus } from './synthetic.ts';
+
+const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
+
+/** AclEntryProto.FsActionProto; the position is the value. */
+const ACTIONS = [
+  'NONE',
+  'EXECUTE',
+  'WRITE',
+  'WRITE_EXECUTE',
+  'READ',
+  'READ_EXECUTE',
+  'READ_WRITE',
+  'PERM_ALL',
+] as const;
+const STICKY = 0o1000;
+
+/** The storage policy of a directory when neither it nor one above sets any. */
+const DEFAULT_STORAGE_POLICY = {
+  policyId: 7,
+  name: 'HOT',
+  creationPolicy: { storageTypes: ['DISK'] },
+  creationFallbackPolicy: { storageTypes: [] },
+  replicationFallbackPolicy: { storageTypes: ['ARCHIVE'] },
+};
+
+/** What a NameNode answers for a plain directory with this status: the response message. Throws Refused as it would. */
+type DirectoryAnswer = (c: Composition, path: string, status: SyntheticStatus) => object;
+
+const nothing: DirectoryAnswer = () => ({});
+const noFile: DirectoryAnswer = (_c, path) => {
+  throw new Refused(FILE_NOT_FOUND, `Path is not a file: ${path}`);
+};
+
+/** Methods of one path that a directory answers which only mount points make visible. */
+const ANSWERS: Readonly<Record<string, DirectoryAnswer>> = {
+  checkAccess,
+  getAclStatus: (_c, _path, { owner, group, permission }) => ({
+    result: { owner, group, sticky: (permission.perm & STICKY) !== 0, entries: [], permission },
+  }),
+  getXAttrs: nothing,
+  listXAttrs: nothing,
+  getEZForPath: nothing,
+  getErasureCodingPolicy: nothing,
+  getStoragePolicy: () => ({ storagePolicy: DEFAULT_STORAGE_POLICY }),
+  getBlockLocations: noFile,
+  getPreferredBlockSize: noFile,
+  isFileClosed: noFile,
+  getLinkTarget: (_c, path) => {
+    throw new Refused(Failure.IO, `Path ${path} is not a symbolic link`);
+  },
+};
+
+export const DIRECTORY_METHODS: readonly string[] = Object.keys(ANSWERS);
+
+/** A method of one path: the byte path, unless the path is at or above mount points and nothing real is there. */
+export function answerWithDirectory(engine: Engine, call: Call): void {
+  const entered = enterView(engine, call, null);
+  if (entered === Entered.DONE) return;
+  if (entered === Entered.SEVERAL && !engine.resolver.atMount) answerAtLocations(engine, call);
+  else compose(engine, call, answerAt);
+}
+
+async function answerAt(c: Composition): Promise<Outcome> {
+  const place = findPlace(c.engine, c.call, pathOf(c.call));
+  const { synthetic, mountsBelow, unresolved } = place;
+  const targets = unresolved !== null && synthetic !== null ? [] : requireTargets(place);
+  const options = mountsBelow || targets.length > 1 ? {} : { unreachedMs: c.engine.settings.callBudgetMs };
+  const answers: Answer[] = [];
+  let other: { answer: Success; target: Target } | null = null;
+  for (const target of targets) {
+    const answer = await c.ask(c.own, target, options);
+    if (answer.ok) {
+      if (matches(c, answer.body)) return answerOf(c, place, answer, target);
+      other ??= { answer, target };
+    } else if (!isMissing(answer, place)) {
+      answers.push(answer);
+    }
+  }
+  const failure = failureOf(
+    answers.filter((answer) => !answer.ok),
+    place,
+    targets.length,
+  );
+  if (failure !== null) throw failure;
+  return other === null ? answerMade(c, place) : answerOf(c, place, other.answer, other.target);
+}
+
+function answerMade(c: Composition, { path, synthetic }: Place): Buffer {
+  const answer = ANSWERS[c.method.name];
+  if (answer === undefined || synthetic === null) throw new Refused(FILE_NOT_FOUND, `File does not exist: ${path}`);
+  return c.write(answer(c, path, synthetic));
+}
+
+/** Of owner and others: groups are known to NameNodes alone. */
+function checkAccess(c: Composition, path: string, { owner, group, permission }: SyntheticStatus): object {
+  const { mode } = c.request();
+  const { user } = (c.call.client as Client).identity;
+  const wanted = ACTIONS.indexOf(mode as (typeof ACTIONS)[number]);
+  const given = user === owner ? permission.perm >> 6 : permission.perm;
+  if ((given & wanted) === wanted) return {};
+  throw new Refused(
+    Failure.ACCESS_CONTROL,
+    `Permission denied: user=${user}, access=${mode}, inode="${path}":${owner}:${group}:d${formatMode(permission.perm)}`,
+  );
+}
+
+/** As `ls` shows it: rwxr-xr-t. */
+function formatMode(mode: number): string {
+  let text = '';
+  for (let bit = 8; bit >= 0; bit--) text += (mode >> bit) & 1 ? 'xwr'[bit % 3] : '-';
+  if ((mode & STICKY) === 0) return text;
+  return text.slice(0, -1) + (mode & 1 ? 't' : 'T');
+}

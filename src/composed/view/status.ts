@@ -1,0 +1,52 @@
+import type { Call } from '../../call/call.ts';
+import type { Engine } from '../../call/engine.ts';
+import type { Method } from '../../call/method.ts';
+import { encode, messageType } from '../../wire/messages.ts';
+import { type Failed, tellingFailure } from '../answer.ts';
+import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
+import { pathOf, requireTargets } from '../locate.ts';
+import { Entered, enterView } from './enter.ts';
+import { findStatus } from './find-status.ts';
+import { findPlace, isMissing, type Place } from './place.ts';
+import type { SyntheticStatus } from './synthetic.ts';
+
+/** getFileInfo, getFileLinkInfo and getLocatedFileInfo: the status of a path, and of directories that only mount points make visible. */
+export function answerStatus(engine: Engine, call: Call): void {
+  const absent = (fs: SyntheticStatus): Buffer => encode(messageType((call.method as Method).response), { fs });
+  if (enterView(engine, call, absent) !== Entered.DONE) compose(engine, call, (c) => statusOf(c));
+}
+
+async function statusOf(c: Composition): Promise<Outcome> {
+  const place = findPlace(c.engine, c.call, pathOf(c.call));
+  const { synthetic, mountsBelow, everywhere, unresolved } = place;
+  if (unresolved !== null && synthetic !== null) return c.write({ fs: synthetic });
+  const targets = requireTargets(place);
+  const { found, failures } = await findStatus(c, c.own, targets, everywhere, (answer) => isMissing(answer, place));
+  // Below a file nothing can be: what mount points lie below is a directory.
+  if (found !== null && !(mountsBelow && !found.scan.isDirectory(0))) return found.body;
+  const failure = failureOf(failures, place, targets.length);
+  if (failure !== null) {
+    const silent = failures.length === 1 && failures[0]?.unavailable === true && !place.atMount;
+    // Only one could not be asked: what it says is the answer, as soon as one of its NameNodes is active again.
+    if (silent && !mountsBelow)
+      return targets.find(({ nameservice }) => nameservice === failures[0]?.nameservice) as Target;
+    throw failure;
+  }
+  return synthetic === null ? c.write({}) : c.write({ fs: synthetic });
+}
+
+/**
+ * What speaks against saying that no location has the path, null for nothing. With mount points below, the directory is there whoever is
+ * down; a fault tolerant mount goes on with what it has.
+ */
+export function failureOf(
+  failures: readonly Failed[],
+  { mountsBelow, faultTolerant }: Place,
+  asked: number,
+): Error | null {
+  const first = tellingFailure(failures);
+  if (first === null) return null;
+  const onlyUnavailable = failures.every(({ unavailable }) => unavailable);
+  if (mountsBelow && onlyUnavailable) return null;
+  return faultTolerant && onlyUnavailable && failures.length < asked ? null : first;
+}

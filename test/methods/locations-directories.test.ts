@@ -1,0 +1,188 @@
+import { describe, expect } from 'vitest';
+import type { MethodCluster } from '../support/method-cluster.ts';
+import { prove } from '../support/prove.ts';
+import { createRequest, mkdirsRequest, refusal, severalMount, typesOf } from '../support/several-mounts.ts';
+
+/** Directories under a mount with several destinations. */
+
+const NONE = ['', ''];
+const DIRECTORY = ['IS_DIR', 'IS_DIR'];
+const ORDERS = ['HASH_ALL', 'RANDOM', 'SPACE'];
+
+async function clientsOf(cluster: MethodCluster) {
+  const [router, ns0, ns1] = await Promise.all([cluster.connect(), cluster.direct('ns0'), cluster.direct('ns1')]);
+  const typesAt = async (path: string) => await typesOf([ns0, ns1], [`/m0${path}`, `/m1${path}`]);
+  return { router, ns0, ns1, typesAt };
+}
+
+describe('mkdirs', () => {
+  for (const order of ORDERS) {
+    prove(
+      'ClientProtocol.mkdirs',
+      `${order}: everywhere, missing parents and the mount's targets included`,
+      {
+        mounts: [severalMount(order)],
+      },
+      async (cluster) => {
+        const { router, typesAt } = await clientsOf(cluster);
+        expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/a/b/c'))).toEqual({ result: true });
+        expect(await typesAt('/a/b/c')).toEqual(DIRECTORY);
+        expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/a/b/c'))).toEqual({ result: true });
+        expect(cluster.router.count('divergences')).toBe(0);
+      },
+    );
+  }
+
+  prove(
+    'ClientProtocol.mkdirs',
+    'over a file it is refused as by one NameNode, and nothing is made anywhere',
+    {
+      mounts: [severalMount()],
+    },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/d'));
+      for (const [i, ns] of [ns0, ns1].entries()) {
+        await ns.call('ClientProtocol.create', createRequest(`/m${i}/d/file${i}`));
+        const path = `/d/file${i}`;
+        const before = await typesAt(path);
+        const make = (below: string) =>
+          refusal(router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${path}${below}`)));
+        expect(await make('')).toBe(`FileAlreadyExistsException: Path is not a directory: /m${path}`);
+        for (const below of ['/x', '/x/y', '/x/y/z']) {
+          expect(await make(below)).toBe(`ParentNotDirectoryException: /m${path} (is not a directory)`);
+        }
+        expect(await typesAt(path)).toEqual(before);
+      }
+    },
+  );
+
+  prove(
+    'ClientProtocol.mkdirs',
+    'a caller who may not look is refused before anything is made',
+    {
+      mounts: [severalMount()],
+    },
+    async (cluster) => {
+      const { router, ns1, typesAt } = await clientsOf(cluster);
+      await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/open', true, 0o777));
+      await ns1.call('ClientProtocol.setPermission', { src: '/m1/open', permission: { perm: 0o700 } });
+      const alice = await cluster.connect('alice');
+      expect(await refusal(alice.call('ClientProtocol.mkdirs', mkdirsRequest('/m/open/new')))).toContain(
+        'AccessControlException',
+      );
+      expect(await typesAt('/open/new')).toEqual(NONE);
+    },
+  );
+
+  prove(
+    'ClientProtocol.mkdirs',
+    'without createParent the parent must be somewhere',
+    {
+      mounts: [severalMount()],
+    },
+    async (cluster) => {
+      const { router, ns1, typesAt } = await clientsOf(cluster);
+      const make = mkdirsRequest('/m/d/e', false);
+      expect(await refusal(router.call('ClientProtocol.mkdirs', make))).toContain('FileNotFoundException');
+      expect(await typesAt('/d')).toEqual(NONE);
+      await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1/d'));
+      await router.call('ClientProtocol.mkdirs', make);
+      expect(await typesAt('/d/e')).toEqual(DIRECTORY);
+    },
+  );
+
+  prove(
+    'ClientProtocol.mkdirs',
+    'HASH: where it is already, else in the first location',
+    {
+      mounts: [severalMount('HASH')],
+    },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      for (const name of ['a', 'b', 'c']) {
+        expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m/${name}/x`))).toEqual({ result: true });
+        expect((await typesAt(`/${name}/x`)).toSorted()).toEqual(['', 'IS_DIR']);
+      }
+      for (const [i, ns] of [ns0, ns1].entries()) {
+        await ns.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${i}/there${i}`));
+        const before = await typesAt(`/there${i}`);
+        expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m/there${i}`))).toEqual({ result: true });
+        expect(await typesAt(`/there${i}`)).toEqual(before);
+      }
+    },
+  );
+});
+
+describe('delete', () => {
+  prove(
+    'ClientProtocol.delete',
+    'a directory goes everywhere, a file where it is',
+    {
+      mounts: [severalMount()],
+    },
+    async (cluster) => {
+      const { router, ns0, typesAt } = await clientsOf(cluster);
+      await router.call('ClientProtocol.create', createRequest('/m/d/file'));
+      await router.call('ClientProtocol.create', createRequest('/m/d/e/file'));
+      const remove = (src: string, recursive: boolean) => router.call('ClientProtocol.delete', { src, recursive });
+      expect(await remove('/m/d/file', false)).toEqual({ result: true });
+      expect(await typesAt('/d/file')).toEqual(NONE);
+      expect(await remove('/m/d/file', false)).toEqual({ result: false });
+      expect(await remove('/m/d', true)).toEqual({ result: true });
+      expect(await typesAt('/d')).toEqual(NONE);
+      await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/m0/half'));
+      expect(await remove('/m/half', false)).toEqual({ result: true });
+      expect(cluster.router.count('divergences')).toBe(0);
+    },
+  );
+
+  prove(
+    'ClientProtocol.delete',
+    'not recursive: refused when any location has something in the directory',
+    {
+      mounts: [severalMount()],
+    },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      for (const [i, ns] of [ns0, ns1].entries()) {
+        await router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m/d${i}`));
+        await ns.call('ClientProtocol.create', createRequest(`/m${i}/d${i}/file`));
+        expect(await refusal(router.call('ClientProtocol.delete', { src: `/m/d${i}`, recursive: false }))).toBe(
+          `PathIsNotEmptyDirectoryException: \`/m/d${i} is non empty': Directory is not empty`,
+        );
+        expect(await typesAt(`/d${i}`)).toEqual(DIRECTORY);
+        await ns.call('ClientProtocol.delete', { src: `/m${i}/d${i}/file`, recursive: false });
+        expect(await router.call('ClientProtocol.delete', { src: `/m/d${i}`, recursive: false })).toEqual({
+          result: true,
+        });
+        expect(await typesAt(`/d${i}`)).toEqual(NONE);
+      }
+    },
+  );
+
+  prove(
+    'ClientProtocol.delete',
+    'HASH: the first location that has it',
+    {
+      mounts: [severalMount('HASH')],
+    },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      for (const [i, ns] of [ns0, ns1].entries()) await ns.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${i}/d${i}`));
+      for (const i of [0, 1]) {
+        const request = { src: `/m/d${i}`, recursive: false };
+        expect(await router.call('ClientProtocol.delete', request)).toEqual({ result: true });
+        expect(await typesAt(`/d${i}`)).toEqual(NONE);
+        expect(await router.call('ClientProtocol.delete', request)).toEqual({ result: false });
+      }
+    },
+  );
+
+  prove('ClientProtocol.delete', 'the mount point itself is refused', { mounts: [severalMount()] }, async (cluster) => {
+    const { router } = await clientsOf(cluster);
+    expect(await refusal(router.call('ClientProtocol.delete', { src: '/m', recursive: true }))).toContain(
+      'AccessControlException: The operation is not allowed because the path: /m is a mount point',
+    );
+  });
+});
