@@ -148,6 +148,11 @@ export class Composition {
   #send(request: Request, target: Target, options: AskOptions): Promise<Answer> {
     const { engine, call } = this;
     const { nameservice } = target;
+    if (this.#done) {
+      // The call may be another's by now: what still stood in line is not sent.
+      const refused = new Refused(Failure.IO, 'The call was answered without this part of it');
+      return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
+    }
     if (nameservice >= engine.topology.nameservices.length) {
       const name = engine.resolver.snapshot?.nameserviceName(nameservice) ?? `#${nameservice}`;
       const message = `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`;

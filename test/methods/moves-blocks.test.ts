@@ -8,7 +8,7 @@ import { createRequest, refusal } from '../support/several-mounts.ts';
 
 const OPTIONS = {
   mounts: ['/a=ns0:/a', '/b=ns1:/b'],
-  simulator: { datanodes: [{ uuid: 'dn-0', host: 'dn0.test', ipAddress: '10.0.0.1' }] },
+  simulator: { datanodes: [{ uuid: 'dn-0', host: 'dn0.test', ip: '10.0.0.1' }] },
 };
 
 interface Written {

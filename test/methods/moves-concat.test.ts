@@ -9,7 +9,7 @@ import { createRequest, refusal, severalMount, statusOf } from '../support/sever
 
 const OPTIONS = {
   mounts: [severalMount(), '/one=ns1:/m1/d'],
-  simulator: { datanodes: [{ uuid: 'dn-0', host: 'dn0.test', ipAddress: '10.0.0.1' }] },
+  simulator: { datanodes: [{ uuid: 'dn-0', host: 'dn0.test', ip: '10.0.0.1' }] },
 };
 const BLOCK_BYTES = 512;
 

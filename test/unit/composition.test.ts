@@ -179,6 +179,24 @@ it('has no more requests on their way at once than the limit', async () => {
   await expectNothingHeld();
 });
 
+it('sends nothing more once the call has its answer', async () => {
+  ns0.handler = (call) => call.fail(NOT_FOUND, 'not there');
+  const inLine = Promise.withResolvers<Answer[]>();
+  await start(async (composition) => {
+    const targets = Array.from({ length: MAX_PARTS_AT_ONCE + 5 }, () => at(0));
+    const asked = composition.askAll(composition.own, targets);
+    asked.then(inLine.resolve, inLine.reject);
+    throw new Refused(RETRIABLE, 'ended early');
+  });
+  expect((await ask()).exception).toBe(RETRIABLE);
+  const answers = await inLine.promise;
+  expect(answers.slice(-5).map((answer) => answer.ok || answer.refused.message)).toEqual(
+    Array.from({ length: 5 }, () => 'The call was answered without this part of it'),
+  );
+  expect(ns0.calls).toHaveLength(MAX_PARTS_AT_ONCE);
+  await expectNothingHeld();
+});
+
 it('ends the call and not the thread when its code fails', async () => {
   await start(async () => {
     throw new TypeError('a defect');

@@ -50,7 +50,7 @@ describe('getBatchedListing', () => {
   }
 
   it('fills pages over several directories, and goes on in the middle of one', async () => {
-    expect(await listAll(['/a', '/b', '/empty', '/c'])).toEqual(['/a=a1,a2', '/a=a3 /b=b1', '/empty= /c=c1,c2']);
+    expect(await listAll(['/a', '/b', '/empty', '/c'])).toEqual(['/a=a1,a2', '/a=a3 /b=b1', '/b= /empty= /c=c1,c2']);
     expect(await listAll(['/f', '/f', '/f'])).toEqual(['/f= /f=', '/f=']);
     expect(await listAll([])).toEqual(['']);
   });

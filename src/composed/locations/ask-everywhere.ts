@@ -5,9 +5,6 @@ import { FAILOVER_WAIT_MS } from '../waiting.ts';
 import { answerOf, failureOf, noteDivergence } from './answers.ts';
 import { matches } from './search-locations.ts';
 
-/** Changes that protect what is written later: done in some nameservices only, they would deceive. */
-const WHOLE_OR_REFUSED: ReadonlySet<string> = new Set(['createEncryptionZone']);
-
 /**
  * All locations at once. Reads need all of them. A change has succeeded where it could be made: a directory is in all locations, a file in
  * one, and the others do not know it. The answer is that of the first location in the order of nameservices and paths that matches.
@@ -15,8 +12,7 @@ const WHOLE_OR_REFUSED: ReadonlySet<string> = new Set(['createEncryptionZone']);
 export async function askEverywhere(c: Composition, located: Located): Promise<Outcome> {
   const targets = inAnswerOrder(c, located.targets);
   const answers = await c.askAll(c.own, targets, { unreachedMs: FAILOVER_WAIT_MS });
-  const isWhole = c.method.effect === 'read' || WHOLE_OR_REFUSED.has(c.method.name);
-  const successes = isWhole ? requireAll(answers) : successesOf(answers);
+  const successes = c.method.effect === 'read' ? requireAll(answers) : successesOf(answers);
   let best: Success | undefined = successes.find(({ body }) => matches(c, body));
   if (best === undefined) {
     const failure = failureOf(answers);

@@ -4,6 +4,7 @@ import type { Method } from '../../call/method.ts';
 import { PROTOCOLS } from '../../call/methods.ts';
 import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
 import { type Located, locate, pathOf, requireTargets } from '../locate.ts';
+import { createZone } from './ask-empty.ts';
 import { askEverywhere } from './ask-everywhere.ts';
 import { createFile } from './create-file.ts';
 import { deletePath } from './delete-path.ts';
@@ -20,6 +21,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   create: createFile,
   mkdirs: makeDirectory,
   delete: deletePath,
+  createEncryptionZone: createZone,
   fsync: findOpenFile,
   getSnapshotDiffReport: mergeDiffReports,
   getSnapshotDiffReportListing: refuseDiffPages,
