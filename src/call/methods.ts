@@ -220,10 +220,19 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     reply: ['diffReport.snapshotRoot'],
     several: 'every',
   }),
-  row('getSnapshotDiffReportListing', 'aligned', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
+  row('getSnapshotDiffReportListing', 'aligned', 'one-path', {
+    path: 1,
+    mountCheck: true,
+    several: 'every',
+    note: 'where a directory is in several nameservices, clients are sent to getSnapshotDiffReport',
+  }),
 
   // Caching
-  row('addCacheDirective', 'once', 'one-path', { deep: ['info.path'], mountCheck: true }),
+  row('addCacheDirective', 'once', 'one-path', {
+    deep: ['info.path'],
+    mountCheck: true,
+    note: 'in several locations: one directive in each',
+  }),
   row('modifyCacheDirective', 'once', 'one-path', { deep: ['info.path'], mountCheck: true, note: DIRECTIVE_NOTE }),
   row('removeCacheDirective', 'once', 'later'),
   row('listCacheDirectives', 'aligned', 'one-path', {

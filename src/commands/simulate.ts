@@ -17,6 +17,8 @@ export async function run(args: string[]): Promise<number> {
     'port-base': { type: 'string' },
     'service-time': { type: 'string' },
     'calls-per-second': { type: 'string' },
+    'listing-limit': { type: 'string' },
+    datanodes: { type: 'string' },
     'write-config': { type: 'string' },
   });
   const options: SimulatorOptions = {
@@ -24,6 +26,8 @@ export async function run(args: string[]): Promise<number> {
     ...readNumber('namenodes', flags.namenodes),
     ...readNumber('observers', flags.observers),
     ...readNumber('portBase', flags['port-base'], '--port-base'),
+    ...readNumber('datanodes', flags.datanodes),
+    ...readNumber('listingLimit', flags['listing-limit'], '--listing-limit'),
     ...readNumber('callsPerSecond', flags['calls-per-second'], '--calls-per-second'),
     ...(flags['service-time'] === undefined
       ? {}

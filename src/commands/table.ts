@@ -61,6 +61,8 @@ stdout when they serve: {"ready":true,"nameservices":[…]}. SIGTERM and SIGINT 
   --port-base P          first port; without it each NameNode takes a free one
   --service-time T       time per call: 0.2ms, exp:1ms, or lognormal:1ms,0.5
   --calls-per-second N   cap of each NameNode; 0: none
+  --listing-limit N      entries of one page of a listing (default: 1000)
+  --datanodes N          DataNodes that NameNodes report and place blocks on; nothing is stored (default: 0)
   --write-config DIR     writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml for a router or hdfs dfs
 
 Exit codes: 0 ended by a signal, 1 failed, 2 wrong flags.`,

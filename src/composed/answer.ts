@@ -20,7 +20,7 @@ export interface Failed {
   readonly uncertain?: boolean;
 }
 
-const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
+export const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
 
 export function isNotFound(answer: Answer): boolean {
   return !answer.ok && answer.refused.className === FILE_NOT_FOUND;

@@ -2,7 +2,7 @@
 import type { Plain } from '../wire/messages.ts';
 import { integerOf, numberOf, textOf } from './fields.ts';
 import type { RollingUpgrade } from './namespace.ts';
-import type { Administration, Site } from './operation.ts';
+import type { Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
 import { ioException, JAVA, RemoteException } from './remote-exception.ts';
 
@@ -42,30 +42,17 @@ export function restoreFailedStorage(site: Site, request: Plain): Plain {
   return { result: administration.restoresStorage };
 }
 
-/** For the superuser; counted, for it has no effect on a NameNode without configuration files. */
-function counted(operation: string, what: keyof Administration['done']): (site: Site) => Plain {
+/** For the superuser; a NameNode without configuration files and old layouts has nothing to do then. */
+function forSuperuser(operation: string): (site: Site) => Plain {
   return (site) => {
     checkSuperuser(site.caller, operation);
-    site.namenode.administration.done[what]++;
     return {};
   };
 }
 
-export const refreshNodes = counted('refreshNodes', 'refreshNodes');
-export const finalizeUpgrade = counted('finalizeUpgrade', 'finalizeUpgrade');
-export const metaSave = counted('metaSave', 'metaSave');
-
-/** Groups are looked up for every call, so that there is nothing to forget: it is counted only. Service authorization guards it, if on. */
-export function refreshUserToGroupsMappings(site: Site): Plain {
-  site.namenode.administration.done.refreshGroups++;
-  return {};
-}
-
-/** As refreshUserToGroupsMappings. */
-export function refreshSuperUserGroupsConfiguration(site: Site): Plain {
-  site.namenode.administration.done.refreshProxyUsers++;
-  return {};
-}
+export const refreshNodes = forSuperuser('refreshNodes');
+export const finalizeUpgrade = forSuperuser('finalizeUpgrade');
+export const metaSave = forSuperuser('metaSave');
 
 export function setBalancerBandwidth(site: Site, request: Plain): Plain {
   if (integerOf(request, 'bandwidth', 0) > MAX_BANDWIDTH_BYTES) {
@@ -75,7 +62,6 @@ export function setBalancerBandwidth(site: Site, request: Plain): Plain {
     );
   }
   checkSuperuser(site.caller, 'setBalancerBandwidth');
-  site.namenode.administration.balancerBandwidthBytes = numberOf(request, 'bandwidth');
   return {};
 }
 

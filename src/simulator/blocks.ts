@@ -26,7 +26,7 @@ export const FIRST_GENERATION_STAMP = 1001;
 const NO_TOKEN: Plain = { identifier: Buffer.alloc(0), password: Buffer.alloc(0), kind: '', service: '' };
 
 /** ExtendedBlockProto. */
-export function extendedBlock(block: Block): Plain {
+function extendedBlock(block: Block): Plain {
   return { poolId: block.poolId, blockId: block.id, generationStamp: block.generationStamp, numBytes: block.bytes };
 }
 

@@ -68,6 +68,10 @@ interface PlacedBlock {
 }
 
 function* allBlocks(site: Site): Generator<PlacedBlock> {
+  // Without DataNodes no file has a block, and large namespaces are not walked for nothing.
+  if (site.namenode.datanodes.length === 0) {
+    return;
+  }
   for (const file of site.namespace.files()) {
     const policy = file.erasureCodingPolicy;
     for (const block of file.blocks) {

@@ -197,3 +197,15 @@ export function datanodesOf(
     .filter((node) => node.nameservices?.includes(nameservice) ?? true)
     .map((node) => new DataNode(node, nameservice, startedMs));
 }
+
+/** Nodes without anything special: one to a rack, each in all nameservices. */
+export function plainDataNodes(count: number): SimulatedDataNode[] {
+  return Array.from({ length: count }, (_, at) => ({
+    uuid: `datanode-${at}`,
+    host: `datanode-${at}`,
+    xferPort: 9866 + 10 * at,
+    infoPort: 9864 + 10 * at,
+    ipcPort: 9867 + 10 * at,
+    rack: `/rack-${at}`,
+  }));
+}

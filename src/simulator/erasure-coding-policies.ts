@@ -3,10 +3,10 @@ import type { Plain } from '../wire/messages.ts';
 import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
 import { JAVA, RemoteException } from './remote-exception.ts';
 
-export type PolicyState = 'ENABLED' | 'DISABLED' | 'REMOVED';
+type PolicyState = 'ENABLED' | 'DISABLED' | 'REMOVED';
 
 /** What files have that a policy of this name is set for: replicas, in spite of a policy further up. */
-export const REPLICATION_POLICY_NAME = 'replication';
+const REPLICATION_POLICY_NAME = 'replication';
 const DEFAULT_POLICY_NAME = 'RS-6-3-1024k';
 const FIRST_USER_POLICY_ID = 64;
 const MAX_POLICY_ID = 127;

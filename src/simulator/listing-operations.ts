@@ -231,18 +231,3 @@ export function existing(
   }
   return { ...path, target };
 }
-
-/** As existing, for an inode that is going to be changed. */
-export function existingToChange(site: Site, src: string, problem: string): ResolvedPath & { readonly target: Inode } {
-  const path = site.namespace.resolve(site.caller, src, 'write');
-  const { target } = path;
-  if (target === null) {
-    throw fileNotFound(`${problem} ${path.text}`);
-  }
-  return { ...path, target };
-}
-
-/** Elements of a repeated message field in pages of `limit`. */
-export function pageOf<T>(all: readonly T[], limit: number): { page: readonly T[]; hasMore: boolean } {
-  return { page: all.slice(0, limit), hasMore: all.length > limit };
-}

@@ -75,8 +75,6 @@ export class NameNode implements NameNodeView {
       checkpointTxId: 0,
       checkpointMs: nameservice.options.createdMs,
       restoresStorage: false,
-      balancerBandwidthBytes: 0,
-      done: { refreshNodes: 0, finalizeUpgrade: 0, metaSave: 0, refreshGroups: 0, refreshProxyUsers: 0 },
     };
   }
 

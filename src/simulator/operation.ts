@@ -24,13 +24,6 @@ export interface Administration {
   checkpointMs: number;
   /** Whether failed storage is tried again. */
   restoresStorage: boolean;
-  /** 0: what DataNodes have configured. */
-  balancerBandwidthBytes: number;
-  /** How often each of these was done. */
-  readonly done: Record<
-    'refreshNodes' | 'finalizeUpgrade' | 'metaSave' | 'refreshGroups' | 'refreshProxyUsers',
-    number
-  >;
 }
 
 /** What operations may ask of the NameNode that they run on. */

@@ -21,8 +21,6 @@ import {
   isUpgradeFinalized,
   metaSave,
   refreshNodes,
-  refreshSuperUserGroupsConfiguration,
-  refreshUserToGroupsMappings,
   restoreFailedStorage,
   rollingUpgrade,
   saveNamespace,
@@ -290,9 +288,10 @@ const NAMENODE_OPERATIONS: Table = {
   isRollingUpgrade: ['UNCHECKED', isRollingUpgrade],
 };
 
+// Groups and proxy users are looked up for every call, so there is nothing to read again; any user may ask for it.
 const USER_OPERATIONS: Table = {
-  refreshUserToGroupsMappings: ['UNCHECKED', refreshUserToGroupsMappings],
-  refreshSuperUserGroupsConfiguration: ['UNCHECKED', refreshSuperUserGroupsConfiguration],
+  refreshUserToGroupsMappings: ['UNCHECKED', NOTHING],
+  refreshSuperUserGroupsConfiguration: ['UNCHECKED', NOTHING],
   getGroupsForUser: ['UNCHECKED', getGroupsForUser],
 };
 

@@ -1,7 +1,7 @@
 /** Options of a simulator, checked and completed; plain data that can be sent to its thread. */
 import { userInfo } from 'node:os';
 import type { SimulatedDataNode } from './datanodes.ts';
-import { MAX_DATANODES } from './datanodes.ts';
+import { MAX_DATANODES, plainDataNodes } from './datanodes.ts';
 import { LISTING_LIMIT } from './listing-operations.ts';
 import type { Overflow } from './rpc-server.ts';
 import type { ServiceTime } from './service-time.ts';
@@ -47,8 +47,8 @@ export interface SimulatorOptions extends Partial<SimulatorSettings> {
   readonly blockSizeBytes?: number;
   /** Same seed, same service times. */
   readonly seed?: number;
-  /** DataNodes; default none, so that files stay empty. */
-  readonly datanodes?: readonly SimulatedDataNode[];
+  /** DataNodes, or how many plain ones; default none, so that files stay empty. */
+  readonly datanodes?: number | readonly SimulatedDataNode[];
   /** Inode id of the root by nameservice; default 16385, as in HDFS. */
   readonly rootInodeIds?: Readonly<Record<string, number>>;
 }
@@ -91,7 +91,7 @@ export function completeOptions(options: SimulatorOptions): CompleteOptions {
     replication: options.replication ?? 3,
     blockSizeBytes: options.blockSizeBytes ?? 128 * 1024 * 1024,
     seed: options.seed ?? 1,
-    datanodes: options.datanodes ?? [],
+    datanodes: listDataNodes(options.datanodes ?? []),
     rootInodeIds: options.rootInodeIds ?? {},
     serviceTime: options.serviceTime ?? NO_SERVICE_TIME,
     methodServiceTime: options.methodServiceTime ?? {},
@@ -133,10 +133,16 @@ function check(options: CompleteOptions): void {
   checkDataNodes(options.datanodes);
 }
 
-function checkDataNodes(nodes: readonly SimulatedDataNode[]): void {
-  if (nodes.length > MAX_DATANODES) {
-    throw new SimulatorOptionError(`datanodes: ${nodes.length} of them, allowed are at most ${MAX_DATANODES}`);
+function listDataNodes(nodes: number | readonly SimulatedDataNode[]): readonly SimulatedDataNode[] {
+  if (typeof nodes === 'number') {
+    wholeNumber('datanodes', nodes, 0, MAX_DATANODES);
+    return plainDataNodes(nodes);
   }
+  return nodes;
+}
+
+function checkDataNodes(nodes: readonly SimulatedDataNode[]): void {
+  wholeNumber('datanodes', nodes.length, 0, MAX_DATANODES);
   const uuids = new Set(nodes.map((node) => node.uuid));
   if (uuids.size !== nodes.length || uuids.has('')) {
     throw new SimulatorOptionError('datanodes: each needs a uuid of its own');

@@ -4,10 +4,11 @@
  */
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import type { Plain } from '../wire/messages.ts';
 import { MessageError } from '../wire/messages.ts';
 import type { CallLog } from './call-log.ts';
 import { CallQueue } from './call-queue.ts';
-import { textOf } from './fields.ts';
+import { messageOf, textOf, textsOf } from './fields.ts';
 import type { IncomingCall, NameNode, Outcome } from './name-node.ts';
 import type { Caller } from './permission-check.ts';
 import type { JavaClass } from './remote-exception.ts';
@@ -328,7 +329,7 @@ export class RpcServer implements ConnectionOwner {
       realUser: call.realUser,
       protocol: method.protocol,
       method: method.name,
-      path: textOf(request, 'src') || textOf(request, 'path') || textOf(request, 'trg') || textOf(request, 'filename'),
+      path: pathOf(request),
       path2: textOf(request, 'dst'),
       clientId: call.clientId.toString('hex'),
       callId: call.callId,
@@ -341,6 +342,19 @@ export class RpcServer implements ConnectionOwner {
       clientPort: call.clientPort,
     });
   }
+}
+
+/** Fields that hold the first path of a request, in different messages. */
+const PATH_FIELDS = ['src', 'path', 'trg', 'filename', 'snapshotRoot', 'zone'] as const;
+
+function pathOf(request: Plain): string {
+  for (const field of PATH_FIELDS) {
+    const path = textOf(request, field);
+    if (path !== '') {
+      return path;
+    }
+  }
+  return textOf(messageOf(request, 'info') ?? {}, 'path') || (textsOf(request, 'paths')[0] ?? '');
 }
 
 function encodeOutcome(call: IncomingCall, outcome: Outcome, stateId: number | null): Buffer {

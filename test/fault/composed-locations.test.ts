@@ -220,11 +220,20 @@ describe('directories everywhere', () => {
     expect(reply.message).toContain('in ns1');
   });
 
-  it('createEncryptionZone: an encryption zone in one nameservice only is told as a failure', async () => {
+  it('createEncryptionZone: one nameservice that cannot make it is told, and before it is made elsewhere if possible', async () => {
     const { client } = await start();
-    ns1.handler = (call) => call.fail(IO, 'no key provider');
     const zone = { method: 'createEncryptionZone', request: { src: '/m/d', keyName: 'k' } };
+    ns0.handler = holding('/m0', '/m0/d');
+    ns1.handler = (call) =>
+      call.method === 'getFileInfo' ? call.succeed({ fs: directory(3) }) : call.fail(IO, 'non-empty directory');
+    expect(await client.call(zone)).toMatchObject({ exception: IO, message: 'non-empty directory' });
+    expect(methodsAt(ns0)).not.toContain('createEncryptionZone');
+    ns1.handler = (call) =>
+      call.method === 'getFileInfo' ? call.succeed({ fs: directory(0) }) : call.fail(IO, 'no key provider');
     expect(await client.call(zone)).toMatchObject({ exception: IO, message: 'no key provider' });
+    await ns1.stop();
+    expect(await client.call(zone)).toMatchObject({ exception: STANDBY });
+    expect(methodsAt(ns0).filter((method) => method === 'createEncryptionZone')).toHaveLength(1);
   });
 
   it('setReplication: false is not said while a nameservice that may have the file could not be asked', async () => {
@@ -247,6 +256,17 @@ describe('snapshots', () => {
     const request = { snapshotRoot: '/m/d', snapshotName: 's' };
     expect(await client.result({ method: 'createSnapshot', request })).toEqual({ snapshotPath: '/m/d/.snapshot/s' });
     expect([methodsAt(ns0), methodsAt(ns1)]).toEqual([['createSnapshot'], ['createSnapshot']]);
+  });
+
+  it('createSnapshot: under one name, also when the client gives none', async () => {
+    const { client } = await start();
+    for (const namenode of [ns0, ns1]) {
+      namenode.handler = (call) => call.succeed({ snapshotPath: `/x/.snapshot/${call.request['snapshotName']}` });
+    }
+    await client.result({ method: 'createSnapshot', request: { snapshotRoot: '/m/d' } });
+    const [first, second] = [ns0, ns1].map((namenode) => namenode.calls[0]?.request['snapshotName']);
+    expect(first).toMatch(/^s\d{8}-\d{6}\.\d{3}$/);
+    expect(second).toBe(first);
   });
 
   it('getSnapshotDiffReport: what differs in any location, once', async () => {

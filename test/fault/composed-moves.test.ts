@@ -53,8 +53,9 @@ function holding(
   change: (call: NameNodeCall) => void = (call) => call.succeed(call.method === 'rename' ? { result: true } : {}),
 ): (call: NameNodeCall) => void {
   return (call) => {
+    const status = statuses[call.path] ?? (/^\/m\d$/.test(call.path) ? DIRECTORY : null);
     if (call.method !== 'getFileInfo') change(call);
-    else call.succeed(statuses[call.path] === undefined ? {} : { fs: statuses[call.path] });
+    else call.succeed(status === null ? {} : { fs: status });
   };
 }
 
@@ -117,6 +118,20 @@ describe('a directory in both nameservices', () => {
     }
     for (const call of held) call.succeed();
     expect((await client.receive()).status).toBe('SUCCESS');
+  });
+});
+
+describe('a directory that moved in one nameservice before the call came again', () => {
+  it('moves in the other, although its new name is there', async () => {
+    const { client } = await start();
+    ns0.handler = holding({ '/m0/e': DIRECTORY });
+    ns1.handler = holding({ '/m1/d': DIRECTORY });
+    expect((await client.call(rename2('/m/d', '/m/e', 4, 1))).status).toBe('SUCCESS');
+    for (const each of [ns0, ns1]) expect(each.callsOf({ method: 'rename2' }).map(({ callId }) => callId)).toEqual([4]);
+    // Another call is told that the name is taken.
+    expect(await client.call(rename2('/m/d', '/m/e', 5))).toMatchObject({
+      exception: 'org.apache.hadoop.fs.FileAlreadyExistsException',
+    });
   });
 });
 

@@ -15,7 +15,17 @@ const FORCED_BY_MOUNT_POINTS = [
 ];
 
 /** The classes in which a router can differ from a NameNode: the others read and write one file. */
-const TELLING = ['Create', 'Delete', 'Mkdir', 'Rename', 'Concat', 'GetFileStatus', 'ContentSummary', 'BulkDelete'];
+const TELLING = [
+  'Create',
+  'Delete',
+  'Mkdir',
+  'Rename',
+  'Concat',
+  'GetFileStatus',
+  'ContentSummary',
+  'MultipartUploader',
+  'BulkDelete',
+];
 
 /** PathHandle's tests that open a file by its inode number; the number says nothing of the nameservice. */
 const BY_INODE = /^PathHandle\./;

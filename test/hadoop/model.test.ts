@@ -42,6 +42,8 @@ const PLACES: readonly Place[] = [
 
 /** Directories that are there because mount points are below them. */
 const ANCESTORS = ['/m', '/m/one/in/deeper', '/v', '/v/x'];
+/** For an ancestor below another mount Hadoop's Router shows owner, mode and children of that mount's target. */
+const BELOW_A_MOUNT = '/m/one/in/deeper';
 
 /** Hadoop's Router is the judge only where it is right: see java-defects.test.ts for the rest. */
 const USED = ENDPOINT === 'java-router' ? PLACES.filter(({ order }) => order === '') : PLACES;
@@ -85,7 +87,7 @@ const SEQUENCE: fc.Arbitrary<Sequence> = fc.record({
       to: PATH,
       mode: fc.constantFrom(0o700, 0o755, 0o777),
     }),
-    { minLength: 1, maxLength: OPERATIONS },
+    { minLength: 1, maxLength: OPERATIONS, size: 'max' },
   ),
 });
 
@@ -234,13 +236,12 @@ describe.skipIf(ENDPOINT === 'namenode')('random operations', () => {
   // Every sequence has left something in the places below.
   it.each(ANCESTORS)('%s shows every mount point once, and what lies below', async (path) => {
     const status = await routed.status(path);
-    const javaStatus = await javaRouter.status(path);
-    expect(seen(status, false)).toEqual(seen(javaStatus, false));
+    if (path !== BELOW_A_MOUNT) expect(seen(status, false)).toEqual(seen(await javaRouter.status(path), false));
     const right = await oracle.status(`${ORACLE}${path}`);
     if (status === null || right === null || isRefusal(status) || isRefusal(right))
       throw new Error(`${path} is missing`);
     expect(status.directory).toBe(true);
-    expect(status.children).toBe(right.children);
+    if (ENDPOINT !== 'java-router' || path !== BELOW_A_MOUNT) expect(status.children).toBe(right.children);
     expect(await routed.names(path)).toEqual(await oracle.names(`${ORACLE}${path}`));
     expect(await routed.names(path)).toEqual(await javaRouter.names(path));
     if (ENDPOINT !== 'java-router') {

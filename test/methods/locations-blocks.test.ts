@@ -139,6 +139,39 @@ describe('with a block pool', () => {
   );
 });
 
+describe('a file from the first byte to the last', () => {
+  prove(
+    'ClientProtocol.addBlock',
+    'two files of one client at a time, one in each nameservice, block by block',
+    {
+      mounts: [severalMount('RANDOM')],
+      simulator: { datanodes: [{ uuid: 'dn-0', host: 'dn0.test', ip: '10.0.0.1' }] },
+    },
+    async (cluster) => {
+      const client = await cluster.connect();
+      const files = await openTwins(cluster);
+      const last: (Plain | undefined)[] = files.map(() => undefined);
+      for (let round = 0; round < 3; round++) {
+        for (const [i, { src, fileId, pool }] of files.entries()) {
+          const previous = last[i];
+          const request = { src, fileId, clientName: 'writer', ...(previous === undefined ? {} : { previous }) };
+          const { block: located } = await client.call('ClientProtocol.addBlock', request);
+          const added = (located as Plain)['b'] as Plain;
+          expect(added['poolId']).toBe(pool);
+          last[i] = { ...added, numBytes: 1024 };
+        }
+      }
+      for (const [i, { src, fileId }] of files.entries()) {
+        const request = { src, fileId, clientName: 'writer', last: last[i] };
+        expect(await client.call('ClientProtocol.complete', request)).toEqual({ result: true });
+      }
+      for (const i of [0, 1]) {
+        expect(await statusOf(await cluster.direct(`ns${i}`), `/m${i}/ns${i}`)).toMatchObject({ length: 3 * 1024 });
+      }
+    },
+  );
+});
+
 describe('without a block pool', () => {
   prove(
     'ClientProtocol.addBlock',

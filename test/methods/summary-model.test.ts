@@ -14,7 +14,7 @@ import { join, PlainView } from '../support/plain-view.ts';
 const NAMESERVICES = ['ns0', 'ns1', 'ns2', 'home'];
 /** Where destinations of random mounts lie. */
 const OTHERS = ['ns0', 'ns1', 'ns2'];
-const RUNS = 25;
+const RUNS = Number(process.env['SUMMARY_RUNS'] ?? 25);
 const TABLES_PER_RUN = 6;
 const TIME_LIMIT_MS = 25_000;
 const DIRECTORY_NAMES = ['a', 'b', 'c'];
@@ -24,7 +24,7 @@ const ORDERS = ['HASH', 'HASH_ALL', 'RANDOM', 'LOCAL'];
 
 const directory = fc.array(fc.constantFrom(...DIRECTORY_NAMES), { maxLength: 3 }).map((names) => `/${names.join('/')}`);
 const file = fc.tuple(directory, fc.constantFrom(...FILE_NAMES)).map(([parent, name]) => join(parent, name));
-const tree = fc.array(fc.oneof(file, directory), { minLength: 1, maxLength: 8 });
+const tree = fc.uniqueArray(fc.oneof(file, directory), { minLength: 1, maxLength: 8 });
 const destination = fc.record({ nameserviceId: fc.constantFrom(...OTHERS), path: directory });
 const singleMounts = fc.uniqueArray(
   fc.record({ srcPath: directory, destinations: fc.tuple(destination).map((one) => [...one]) }),
@@ -75,7 +75,7 @@ async function withCluster(
     const client = await cluster.direct(NAMESERVICES[i] as string);
     await makeTree(
       client,
-      paths.map((path) => (isFile(path) ? path : join(path, ''))),
+      paths.map((path) => (isFile(path) || path === '/' ? path : `${path}/`)),
     );
   }
   await run(cluster, await cluster.connect());
@@ -152,5 +152,5 @@ function placeBelow(mounts: readonly MountRecord[], below: readonly string[][], 
       }
     }
   }
-  return trees;
+  return trees.map((paths) => [...new Set(paths)]);
 }

@@ -155,6 +155,25 @@ describe('a directory in several nameservices', () => {
   );
 });
 
+describe('the trash', () => {
+  prove(
+    'ClientProtocol.getListing',
+    'shows what exists and can be reached, however many names cannot',
+    { mounts: ['/a=ns0:/a', '/b=ns1:/b', '/b/c=ns0:/c'], simulator: { listingLimit: 1 } },
+    async (cluster) => {
+      const { router, ns0, ns1 } = await clientsOf(cluster);
+      const current = '/user/hdfs/.Trash/Current';
+      await put(ns0, current, [], ['a', 'b', 'h1', 'h2', 'h3', 'h4']);
+      await put(ns0, `${current}/b`, ['lost'], ['c']);
+      await put(ns1, current, [], ['a1', 'b', 'h0']);
+      await put(ns1, `${current}/b`, ['f']);
+      expect((await listAll(router, current)).names).toEqual(['a', 'b']);
+      // Of /b what was deleted in ns1, and the directory that what was deleted under /b/c lies in.
+      expect((await listAll(router, `${current}/b`)).names).toEqual(['c', 'f']);
+    },
+  );
+});
+
 describe('mount points in a listing', () => {
   prove(
     'ClientProtocol.getListing',

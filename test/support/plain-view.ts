@@ -84,7 +84,7 @@ export class PlainView {
     const rest = deepest.srcPath === '/' ? path.slice(1) : path.slice(deepest.srcPath.length + 1);
     return deepest.destinations.map(({ nameserviceId, path: target }) => ({
       nameservice: nameserviceId,
-      path: rest === '' ? target : join(target, rest),
+      path: join(target, rest),
     }));
   }
 
@@ -93,7 +93,9 @@ export class PlainView {
   }
 }
 
+/** The directory itself for an empty name. */
 export function join(directory: string, name: string): string {
+  if (name === '') return directory;
   return directory === '/' ? `/${name}` : `${directory}/${name}`;
 }
 

@@ -91,3 +91,14 @@ describe('administration', () => {
     expect(await nn.ask('refreshSuperUserGroupsConfiguration', {}, 'bob')).toEqual({});
   });
 });
+
+describe('the call log', () => {
+  it('has the first path of a request, wherever its message keeps it', async () => {
+    await nn.ask('allowSnapshot', { snapshotRoot: '/a' });
+    await nn.ask('reencryptEncryptionZone', { zone: '/b', action: 'START_REENCRYPT' });
+    await nn.ask('addCacheDirective', { info: { path: '/c', pool: 'p' } });
+    await nn.ask('getBatchedListing', { paths: ['/d', '/e'], startAfter: Buffer.alloc(0), needLocation: false });
+    const calls = await nn.simulator.control({ op: 'calls', nameservice: 'ns0' });
+    expect(calls.map((call) => call.path)).toEqual(['/a', '/b', '/c', '/d']);
+  });
+});

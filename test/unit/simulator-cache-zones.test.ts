@@ -103,12 +103,23 @@ describe('cache directives', () => {
     [{ path: 'c', pool: 'p2' }, "Invalid path 'c'."],
     [{ path: '/c', pool: 'p2', replication: 0 }, 'Invalid replication factor 0 <= 0'],
     [{ path: '/c', pool: 'p2', expiration: { millis: -1, isRelative: true } }, 'Cannot set a negative expiration: -1'],
-    [
-      { path: '/c', pool: 'p2', expiration: { millis: 2n ** 62n, isRelative: true } },
-      'Expiration 4611686018427387904 is too far in the future!',
-    ],
   ])('refuse %j', async (info, message) => {
     expect(await add(info)).toBe(`${REQUEST}: ${message}`);
+  });
+
+  it('live no longer than their pool lets them', async () => {
+    await nn.ask('addCachePool', { info: { poolName: 'short', maxRelativeExpiry: 1000 } });
+    const directive = { path: '/c', pool: 'short' };
+    expect(await add({ ...directive, expiration: { millis: 2n ** 62n, isRelative: true } })).toBe(
+      `${REQUEST}: Expiration 4611686018427387904 is too far in the future!`,
+    );
+    expect(await add({ ...directive, expiration: { millis: 1001, isRelative: true } })).toBe(
+      `${REQUEST}: Expiration 1001 exceeds the max relative expiration time of 1000 ms.`,
+    );
+    const { id } = (await add({ ...directive, expiration: { millis: 1, isRelative: false } })) as Plain;
+    const answer = (await nn.ask('listCacheDirectives', { prevId: 0, filter: { id } })) as { elements: Plain[] };
+    expect(answer.elements[0]).toMatchObject({ stats: { hasExpired: true, bytesNeeded: 0 } });
+    await nn.ask('removeCacheDirective', { id });
   });
 
   it('refuse ids that are not there', async () => {

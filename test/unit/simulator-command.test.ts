@@ -47,7 +47,17 @@ function start(...args: string[]): Command {
 describe('switchyard simulate', () => {
   it('says when it is ready, writes configuration, and ends at a signal', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'switchyard-simulate-'));
-    const command = start('simulate', '--nameservices', 'a,b', '--observers', '1', '--write-config', directory);
+    const command = start(
+      'simulate',
+      '--nameservices',
+      'a,b',
+      '--observers',
+      '1',
+      '--datanodes',
+      '3',
+      '--write-config',
+      directory,
+    );
     try {
       const ready = JSON.parse(await within(command.firstLine, 'the ready line')) as {
         ready: boolean;
@@ -64,6 +74,14 @@ describe('switchyard simulate', () => {
       using client = await HdfsClient.connect({ host, port, user: 'hdfs' });
       await client.createEmptyFile('/d/f');
       expect((await client.list('/d'))?.map((entry) => entry.path.toString())).toEqual(['f']);
+      const stats = await client.rpc.call<{ capacity: number }>(
+        'org.apache.hadoop.hdfs.protocol.ClientProtocol',
+        'getFsStats',
+        'hadoop.hdfs.GetFsStatusRequestProto',
+        'hadoop.hdfs.GetFsStatsResponseProto',
+        {},
+      );
+      expect(stats.response.capacity).toBe(3 * 1024 ** 4);
       command.child.kill('SIGINT');
       expect(await within(command.code, 'the end of simulate')).toBe(0);
       expect(command.lines).toHaveLength(1);
@@ -79,6 +97,9 @@ describe('switchyard simulate', () => {
     [['--service-time', 'fast'], '--service-time: service time "fast": allowed are'],
     [['--nameservices', 'a,a'], 'name each only once'],
     [['--port-base', '70000'], 'port base 70000'],
+    [['--listing-limit', '0'], 'listing limit 0: a whole number from 1 to 1000000'],
+    [['--datanodes', '1.5'], 'datanodes 1.5: a whole number from 0 to 1024'],
+    [['--datanodes', '2000'], 'datanodes 2000: a whole number from 0 to 1024'],
     [['--write-config', '/proc/none/x'], '--write-config /proc/none/x: ENOENT'],
     [['--write-config', MAIN], `--write-config ${MAIN}: ${MAIN} is not a directory; name a directory`],
     [['--nonsense'], 'unknown flag --nonsense'],

@@ -1,4 +1,4 @@
-import { answerConcat } from '../../composed/moves/index.ts';
+import { answerDeepPaths } from '../../composed/moves/index.ts';
 import { decode, encode, messageType } from '../../wire/messages.ts';
 import type { Call, DeepPath } from '../call.ts';
 import { type Fields, visitDotted } from '../dotted.ts';
@@ -54,10 +54,7 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
     engine.fail(call, resolver.className, resolver.message);
     return;
   }
-  if (several && method.name === 'concat') {
-    answerConcat(engine, call);
-    return;
-  }
+  if (several && answerDeepPaths(engine, call)) return;
   const [only] = found;
   if (only === undefined || several) {
     refuseLater(engine, call);

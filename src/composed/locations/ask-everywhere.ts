@@ -1,6 +1,7 @@
 import { requireAll, type Success, successesOf } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
+import type { Request } from '../request.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
 import { answerOf, failureOf, noteDivergence } from './answers.ts';
 import { matches } from './search-locations.ts';
@@ -9,9 +10,9 @@ import { matches } from './search-locations.ts';
  * All locations at once. Reads need all of them. A change has succeeded where it could be made: a directory is in all locations, a file in
  * one, and the others do not know it. The answer is that of the first location in the order of nameservices and paths that matches.
  */
-export async function askEverywhere(c: Composition, located: Located): Promise<Outcome> {
+export async function askEverywhere(c: Composition, located: Located, request: Request = c.own): Promise<Outcome> {
   const targets = inAnswerOrder(c, located.targets);
-  const answers = await c.askAll(c.own, targets, { unreachedMs: FAILOVER_WAIT_MS });
+  const answers = await c.askAll(request, targets, { unreachedMs: FAILOVER_WAIT_MS });
   const successes = c.method.effect === 'read' ? requireAll(answers) : successesOf(answers);
   let best: Success | undefined = successes.find(({ body }) => matches(c, body));
   if (best === undefined) {

@@ -11,7 +11,7 @@ import { deletePath } from './delete-path.ts';
 import { makeDirectory } from './make-directory.ts';
 import { findOpenFile } from './open-file.ts';
 import { searchLocations } from './search-locations.ts';
-import { mergeDiffReports, refuseDiffPages } from './snapshot-diff.ts';
+import { createSnapshot, mergeDiffReports, refuseDiffPages } from './snapshots.ts';
 
 /** Of a path that has two locations or more. */
 type Way = (c: Composition, located: Located) => Promise<Outcome>;
@@ -22,6 +22,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   mkdirs: makeDirectory,
   delete: deletePath,
   createEncryptionZone: createZone,
+  createSnapshot,
   fsync: findOpenFile,
   getSnapshotDiffReport: mergeDiffReports,
   getSnapshotDiffReportListing: refuseDiffPages,

@@ -3,7 +3,7 @@ import type { Plain } from '../../wire/messages.ts';
 import { requireAll } from '../answer.ts';
 import type { Composition, Target } from '../composition.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
-import type { Standing } from '../locations/survey.ts';
+import type { Spot, Standing } from '../locations/survey.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod, otherRequest, type Request } from '../request.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
@@ -16,7 +16,7 @@ import {
   unequalLocations,
   type WholePair,
 } from './pairs.ts';
-import { findStatuses, isDirectory as isDirectoryThere, requireStatuses } from './status.ts';
+import { findStatuses, isDirectory as isDirectoryThere, requireStatuses, type Statuses } from './status.ts';
 
 /** What is to move. */
 export interface Moving {
@@ -38,19 +38,38 @@ export interface Landing {
 }
 
 const FILE_ALREADY_EXISTS = 'org.apache.hadoop.fs.FileAlreadyExistsException';
+const NOTHING: Statuses = { found: [], failure: null };
 const DEFAULT_PERMISSION: Plain = { perm: 0o755 };
+
+/** The directory above a new path, in its locations. */
+interface Above extends Spot {
+  /** By the location of the new path; the root of a mount's target has none. */
+  readonly of: ReadonlyMap<Target, Target>;
+  /** Mount points make it visible, whoever has it. */
+  readonly isVirtual: boolean;
+}
+
+/** What is to be known of a new path: of itself and of the directory above it. */
+export function spotsOf(c: Composition, destination: Located): readonly [Spot, Above] {
+  return [destination, aboveOf(c, destination)];
+}
 
 /**
  * Looks at the new path in all of its locations, as a NameNode looks at it in its one tree, and makes the directory above it where the
- * others of its locations have it. Nothing has moved yet when this refuses.
+ * others of its locations have it. Nothing has moved yet when this refuses. `spots` and `seen` are of the new path.
  */
-export async function planLanding(c: Composition, moving: Moving): Promise<Landing> {
+export async function planLanding(
+  c: Composition,
+  moving: Moving,
+  [spot, above]: readonly [Spot, Above],
+  [seen, seenAbove]: readonly Statuses[],
+): Promise<Landing> {
   const { destination, isDirectory, pairs } = moving;
-  const found = await lookAt(c, destination, pairs);
+  const found = await lookAt(c, spot, seen ?? NOTHING, pairs);
   const isTaken = found.length > 0 || isMadeByMounts(destination);
   const isTakenByDirectory = isTaken && found.every(isDirectoryThere);
   if (!isTaken) {
-    await makeParents(c, destination, pairs);
+    await makeParents(c, above, seenAbove ?? NOTHING, pairs);
     return { refusal: null, pairs, request: null, replaced: [] };
   }
   if (c.method.name === 'rename') {
@@ -58,18 +77,18 @@ export async function planLanding(c: Composition, moving: Moving): Promise<Landi
   }
   const refusal = refuseOverwrite(c, moving, found, isTakenByDirectory);
   const replaced = isDirectory ? [] : found.map(({ target }) => target).filter((at) => !isTargetOf(pairs, at));
-  if (refusal === null) await makeParents(c, destination, pairs);
+  if (refusal === null) await makeParents(c, above, seenAbove ?? NOTHING, pairs);
   return { refusal, pairs, request: null, replaced };
 }
 
 /** Who has something there. What moves in several parts must know it of all of them; one file does not wait for who could not be asked. */
 async function lookAt(
   c: Composition,
-  { path, targets }: Located,
+  spot: Spot,
+  seen: Statuses,
   pairs: readonly WholePair[],
 ): Promise<readonly Standing[]> {
-  if (pairs.length > 1) return await requireStatuses(c, path, targets);
-  return (await findStatuses(c, path, targets)).found;
+  return pairs.length > 1 ? await requireStatuses(c, spot, seen) : seen.found;
 }
 
 /** rename2 onto something, with the NameNode's checks in its order. */
@@ -115,32 +134,48 @@ async function landInside(c: Composition, { source, destination, pairs, isDirect
         );
   }
   const request = otherRequest(c.call, c.method, { src: source.path, dst: final });
-  const found = await lookAt(c, located, pairs);
+  const [spot, above] = spotsOf(c, located);
+  const [seen = NOTHING, seenAbove = NOTHING] = await findStatuses(c, [spot, above]);
+  const found = await lookAt(c, spot, seen, pairs);
   if (found.length > 0) return { refusal: false, pairs: within, request, replaced: [] };
-  await makeParents(c, located, within);
+  await makeParents(c, above, seenAbove, within);
   return { refusal: null, pairs: within, request, replaced: [] };
 }
 
-/** The directory above the new path, in each location that is to take something and lacks it while another location has it. */
-async function makeParents(c: Composition, destination: Located, pairs: readonly WholePair[]): Promise<void> {
-  const parent = destination.path.slice(0, destination.path.lastIndexOf('/')) || '/';
-  const isVirtual = isMadeByMounts(locate(c.engine, c.call, Buffer.from(parent), false));
+function aboveOf(c: Composition, { path, targets }: Located): Above {
+  const parent = path.slice(0, path.lastIndexOf('/')) || '/';
+  const { resolver } = c.engine;
+  const bytes = Buffer.from(parent);
+  resolver.resolve(c.call, bytes, 0, bytes.length, false);
+  const isVirtual = isMadeByMounts(resolver);
+  const of = new Map<Target, Target>();
   // One location alone has all that there is.
-  if (destination.targets.length === 1 && !isVirtual) return;
-  const parents = new Map<Target, Target>();
-  for (const target of destination.targets) {
-    const above = parentOf(target, destination.path);
-    if (above !== null) parents.set(target, above);
+  if (targets.length > 1 || isVirtual) {
+    for (const target of targets) {
+      const above = parentOf(target, path);
+      if (above !== null) of.set(target, above);
+    }
   }
-  const { found } = await findStatuses(c, parent, [...parents.values()]);
+  return { path: parent, targets: [...of.values()], of, isVirtual };
+}
+
+/** Makes it in each location that is to take something and lacks it while another location has it. */
+async function makeParents(
+  c: Composition,
+  { path, of, isVirtual }: Above,
+  { found }: Statuses,
+  pairs: readonly WholePair[],
+): Promise<void> {
   const model = found.find(isDirectoryThere);
   if (model === undefined && !isVirtual) return;
-  const missing = pairs
-    .map(({ target }) => parents.get(target))
-    .filter((above) => above !== undefined && !found.some(({ target }) => target === above)) as Target[];
+  const missing: Target[] = [];
+  for (const pair of pairs) {
+    const above = of.get(pair.target);
+    if (above !== undefined && !found.some(({ target }) => target === above)) missing.push(above);
+  }
   if (missing.length === 0) return;
   const request = otherRequest(c.call, clientMethod('mkdirs'), {
-    src: parent,
+    src: path,
     masked: model?.status['permission'] ?? DEFAULT_PERMISSION,
     createParent: true,
   });
@@ -156,7 +191,13 @@ function parentOf({ nameservice, path, prefixBytes }: Target, spelled: string): 
   return { nameservice, path: whole.subarray(0, end), prefixBytes };
 }
 
-function isMadeByMounts({ atMount, mountsBelow }: Located): boolean {
+function isMadeByMounts({
+  atMount,
+  mountsBelow,
+}: {
+  readonly atMount: boolean;
+  readonly mountsBelow: boolean;
+}): boolean {
   return atMount || mountsBelow;
 }
 

@@ -5,7 +5,7 @@ import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate
 import type { Refused } from '../refused.ts';
 import { clientMethod, otherRequest } from '../request.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
-import { type Landing, planLanding } from './landing.ts';
+import { type Landing, planLanding, spotsOf } from './landing.ts';
 import {
   acrossNameservices,
   isWhole,
@@ -19,7 +19,9 @@ import {
   unequalLocations,
   type WholePair,
 } from './pairs.ts';
-import { findStatuses, isDirectory as isDirectoryThere, requireStatuses } from './status.ts';
+import { findStatuses, isDirectory as isDirectoryThere, requireStatuses, type Statuses } from './status.ts';
+
+const NOTHING: Statuses = { found: [], failure: null };
 
 /**
  * rename and rename2 with several locations on a side. A file moves within the nameservice that has it, a directory in every one that has it,
@@ -49,7 +51,8 @@ export async function move(c: Composition): Promise<Outcome> {
     );
   if (whole.length === 0) throw refuseAcross(sources);
 
-  const statuses = await findStatuses(c, source.path, sources);
+  const spots = spotsOf(c, destination);
+  const [statuses = NOTHING, ...seen] = await findStatuses(c, [source, ...spots]);
   if (statuses.found.length === 0) {
     if (statuses.failure !== null) throw statuses.failure;
     return await askOfGone(c, whole);
@@ -57,21 +60,20 @@ export async function move(c: Composition): Promise<Outcome> {
   const file = statuses.found.find((each) => !isDirectoryThere(each));
   const isDirectory = file === undefined;
   const moving = isDirectory
-    ? await pairsOfDirectory(c, source, destination, pairs, isNeededEverywhere)
+    ? await pairsOfDirectory(c, source, destination, pairs, statuses, isNeededEverywhere)
     : pairs.filter((pair) => pair.source === file.target).filter(isWhole);
   const [first] = moving;
   if (first === undefined) throw refuseAcross(statuses.found.map(({ target }) => target));
   // Onto itself or into itself: the NameNode's own words.
   if (destination.path === source.path || destination.path.startsWith(`${source.path}/`)) return placeOf(first);
 
-  const landing = await planLanding(c, { source, destination, pairs: moving, isDirectory });
-  if (landing.refusal === null) return await execute(c, destination, landing);
-  // A call that comes again may have met what it made itself.
   const gone = whole.filter((pair) => !statuses.found.some(({ target }) => target === pair.source));
-  if (call.fields.retryCount > 0 && gone.length > 0) {
-    const answers = await c.askEach(sortPairs(gone).map((pair) => ({ request: c.own, target: placeOf(pair) })));
-    if (answers.some((answer) => isDone(c, answer))) return await execute(c, destination, landing);
+  if (call.fields.retryCount > 0 && (await isKnown(c, gone))) {
+    // What is at the new path is the call's own work: it goes on where it was.
+    return await execute(c, destination, { refusal: null, pairs: moving, request: null, replaced: [] });
   }
+  const landing = await planLanding(c, { source, destination, pairs: moving, isDirectory }, spots, seen);
+  if (landing.refusal === null) return await execute(c, destination, landing);
   if (typeof landing.refusal === 'boolean') return c.write({ result: landing.refusal });
   throw landing.refusal;
 }
@@ -85,9 +87,10 @@ async function pairsOfDirectory(
   source: Located,
   destination: Located,
   pairs: readonly Pair[],
+  statuses: Statuses,
   isNeededEverywhere: boolean,
 ): Promise<WholePair[]> {
-  const found = await requireStatuses(c, source.path, source.targets);
+  const found = await requireStatuses(c, source, statuses);
   const having = pairs.filter((pair) => found.some(({ target }) => target === pair.source));
   const whole = having.filter(isWhole);
   if (whole.length === 0 && !isNeededEverywhere) return [];
@@ -95,6 +98,12 @@ async function pairsOfDirectory(
     throw unequalLocations(source, destination);
   }
   return whole;
+}
+
+/** A nameservice that has the source no more says that it has moved it for this call. */
+async function isKnown(c: Composition, gone: readonly WholePair[]): Promise<boolean> {
+  const answers = await c.askEach(sortPairs(gone).map((pair) => ({ request: c.own, target: placeOf(pair) })));
+  return answers.some((answer) => isDone(c, answer));
 }
 
 /** Sends it, and takes away what it replaces elsewhere. */

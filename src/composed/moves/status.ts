@@ -1,6 +1,6 @@
-import type { Composition, Target } from '../composition.ts';
+import type { AskOptions, Composition } from '../composition.ts';
 import { failureOf } from '../locations/answers.ts';
-import { exists, failuresOf, type Standing, survey } from '../locations/survey.ts';
+import { exists, failuresOf, type Spot, type Standing, survey } from '../locations/survey.ts';
 import type { Refused } from '../refused.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
 
@@ -12,31 +12,24 @@ export interface Statuses {
   readonly failure: Refused | null;
 }
 
-/**
- * Asks each location what it has at the client's path. With `all`, what a location has that could not be reached matters: it is asked again, for
- * as long as a failover takes.
- */
+/** Asks what each location of each path has there, all at once. */
 export async function findStatuses(
   c: Composition,
-  path: string,
-  targets: readonly Target[],
-  all = false,
-): Promise<Statuses> {
-  const options = all ? { unreachedMs: FAILOVER_WAIT_MS } : {};
-  const [standings = []] = await survey(c, [{ path, targets }], options);
-  const failures = failuresOf(standings).filter(({ refused }) => refused.className !== FILE_NOT_FOUND);
-  return { found: standings.filter(exists), failure: failureOf(failures) };
+  spots: readonly Spot[],
+  options: AskOptions = {},
+): Promise<Statuses[]> {
+  return (await survey(c, spots, options)).map((standings) => {
+    const failures = failuresOf(standings).filter(({ refused }) => refused.className !== FILE_NOT_FOUND);
+    return { found: standings.filter(exists), failure: failureOf(failures) };
+  });
 }
 
-/** As `findStatuses`, and throws what keeps a location from saying. */
-export async function requireStatuses(
-  c: Composition,
-  path: string,
-  targets: readonly Target[],
-): Promise<readonly Standing[]> {
-  const { found, failure } = await findStatuses(c, path, targets, true);
-  if (failure !== null) throw failure;
-  return found;
+/** Of every location of a path: when some did not say, all are asked again, for as long as a failover takes. Throws Refused. */
+export async function requireStatuses(c: Composition, spot: Spot, known: Statuses): Promise<readonly Standing[]> {
+  if (known.failure === null) return known.found;
+  const [again = known] = await findStatuses(c, [spot], { unreachedMs: FAILOVER_WAIT_MS });
+  if (again.failure !== null) throw again.failure;
+  return again.found;
 }
 
 export function isDirectory({ kind }: Standing): boolean {

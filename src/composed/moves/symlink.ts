@@ -23,8 +23,8 @@ export async function linkBetween(c: Composition): Promise<Outcome> {
     const [from, to] = [targets.map(nameserviceOf), links.map(nameserviceOf)];
     throw acrossNameservices(engine, method, target.path, link.path, from, to);
   }
-  const [taken, aims] = await Promise.all([findStatuses(c, link.path, links), findStatuses(c, target.path, targets)]);
-  const there = whole.find((pair) => taken.found.some((each) => each.target === pair.target));
-  const best = there ?? whole.find((pair) => aims.found.some((each) => each.target === pair.source)) ?? first;
+  const [taken, aims] = await findStatuses(c, [link, target]);
+  const there = whole.find((pair) => taken?.found.some((each) => each.target === pair.target));
+  const best = there ?? whole.find((pair) => aims?.found.some((each) => each.target === pair.source)) ?? first;
   return placeOf(best);
 }

@@ -29,8 +29,6 @@ export function answerContentSummary(engine: Engine, call: Call): void {
 
 async function summarize(c: Composition): Promise<Outcome> {
   const located = locate(c.engine, c.call, pathOf(c.call), false);
-  const [only] = located.targets;
-  if (only !== undefined && located.targets.length === 1 && !located.mountsBelow) return only;
   const regions = regionsOf(c.engine, located);
   const partial = c.engine.settings.allowPartialListing;
   const subtree = await gatherSubtree(c, located, regions, { method: 'getContentSummary', partial });

@@ -17,15 +17,6 @@ import { regionsOf } from './regions.ts';
  * those of the path's own directory.
  */
 export function answerQuotaUsage(engine: Engine, call: Call): void {
-  const { resolver, settings } = engine;
-  const { pathStart, pathEnd } = call.fields;
-  if (settings.quotaEnabled) {
-    resolver.resolve(call, call.frame, call.start + pathStart, call.start + pathEnd, false);
-    if (resolver.atMount) {
-      compose(engine, call, addUsage);
-      return;
-    }
-  }
   if (!forwardAlone(engine, call)) compose(engine, call, addUsage);
 }
 
@@ -33,8 +24,6 @@ async function addUsage(c: Composition): Promise<Outcome> {
   const { engine } = c;
   const located = locate(engine, c.call, pathOf(c.call), false);
   const limits = engine.settings.quotaEnabled && located.atMount ? mountLimits(engine) : null;
-  const [only] = located.targets;
-  if (limits === null && only !== undefined && located.targets.length === 1 && !located.mountsBelow) return only;
   const regions = regionsOf(engine, located);
   const subtree = await gatherSubtree(c, located, regions, { method: 'getQuotaUsage', partial: false });
   if (limits === null && subtree.whole !== null) return subtree.whole;

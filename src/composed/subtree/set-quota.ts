@@ -2,13 +2,11 @@ import type { Call } from '../../call/call.ts';
 import type { Client } from '../../call/client.ts';
 import type { Engine } from '../../call/engine.ts';
 import { Failure } from '../../call/failure.ts';
-import { SEVERAL } from '../../call/resolve.ts';
+import { answerOnePath } from '../../call/strategies/one-path.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
 import { locate, pathOf } from '../locate.ts';
-import { answerAtLocations } from '../locations/at-locations.ts';
 import { Refused } from '../refused.ts';
 import { cutCells } from './cells.ts';
-import { forwardAlone } from './forward-alone.ts';
 import { regionsOf } from './regions.ts';
 
 /**
@@ -18,17 +16,13 @@ import { regionsOf } from './regions.ts';
 export function answerSetQuota(engine: Engine, call: Call): void {
   const { resolver, settings } = engine;
   const { pathStart, pathEnd } = call.fields;
-  const start = call.start + pathStart;
-  const end = call.start + pathEnd;
-  const nameservice = resolver.resolve(call, call.frame, start, end, false);
+  resolver.resolve(call, call.frame, call.start + pathStart, call.start + pathEnd, false);
   if (settings.quotaEnabled && resolver.atMount) {
-    const path = pathOf(call).toString();
     const user = describeUser(call.client as Client);
-    const message = `Permission denied: ${user} is not allowed to change quota of ${path}`;
+    const message = `Permission denied: ${user} is not allowed to change quota of ${pathOf(call).toString()}`;
     engine.fail(call, Failure.ACCESS_CONTROL, message);
   } else if (resolver.mountsBelow) compose(engine, call, setOnOwn);
-  else if (nameservice === SEVERAL) answerAtLocations(engine, call);
-  else forwardAlone(engine, call);
+  else answerOnePath(engine, call);
 }
 
 /** A path with mount points below it: its own directory, when that is all there is below it. */

@@ -3,6 +3,7 @@ import type { Call } from '../../call/call.ts';
 import type { Engine } from '../../call/engine.ts';
 import { LISTING_HEAD_BYTES, writeStatus } from '../../wire/listing-scan.ts';
 import { decodePlain, encode, MessageError, messageType, type Plain } from '../../wire/messages.ts';
+import { FILE_NOT_FOUND } from '../answer.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod } from '../request.ts';
@@ -16,7 +17,6 @@ const ENTRIES_PER_PAGE = 1_000;
 const MAX_PATHS_AT_ONCE = 16;
 
 const ILLEGAL_ARGUMENT = 'java.lang.IllegalArgumentException';
-const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
 const KEY = 'hadoop.hdfs.BatchedListingKeyProto';
 const BATCH = 'hadoop.hdfs.BatchedDirectoryListingProto';
 const NOTHING = Buffer.alloc(0);

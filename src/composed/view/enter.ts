@@ -5,28 +5,41 @@ import type { Method } from '../../call/method.ts';
 import { OwnReply } from '../../call/own-reply.ts';
 import { BY_INODE, SEVERAL } from '../../call/resolve.ts';
 import { answerInodePath } from '../../call/strategies/inode-path.ts';
-import { translateReplyPaths } from '../../call/strategies/reply-paths.ts';
+import { translateAnswer, translateReplyPaths } from '../../call/strategies/reply-paths.ts';
 import { canonicalPath } from '../../mount/canonical.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
+import { Status } from '../../wire/reply-head.ts';
+import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { textOf } from '../../wire/text.ts';
+import { FILE_NOT_FOUND } from '../answer.ts';
+import { Refused } from '../refused.ts';
 import { type SyntheticStatus, syntheticStatus } from './synthetic.ts';
+
+/** Methods that answer with an empty message when there is no such path. */
+const NO_STATUS_MEANS_MISSING: ReadonlySet<string> = new Set([
+  'getFileInfo',
+  'getFileLinkInfo',
+  'getLocatedFileInfo',
+  'getListing',
+]);
 
 export const Entered = {
   /** On its way, or answered. */
   DONE: 0,
-  /** A mount point of one nameservice without mount points below it. */
-  AT_MOUNT: 1,
   /** Mount points lie below the path. */
-  ABOVE_MOUNTS: 2,
+  ABOVE_MOUNTS: 1,
   /** Several nameservices have a part of it, and no mount points lie below. */
-  SEVERAL: 3,
+  SEVERAL: 2,
 } as const;
 
+/** What a directory that only mount points make visible is answered with: the response message, made from its path and status. May throw Refused. */
+export type MadeAnswer = (call: Call, path: string, status: SyntheticStatus) => Buffer;
+
 /**
- * Resolves the call's path. What no mount point touches, the usual case, is forwarded at once with nothing decoded, and so is a mount point
- * when `absent` is given (see MountPointReply); the rest is the caller's.
+ * Resolves the call's path. What lies in one nameservice is forwarded at once with nothing decoded: the usual case, and mount points, whose
+ * answer is `made` where their target is missing. The rest is the caller's.
  */
-export function enterView(engine: Engine, call: Call, absent: ((status: SyntheticStatus) => Buffer) | null): number {
+export function enterView(engine: Engine, call: Call, made: MadeAnswer): number {
   const { resolver } = engine;
   const { fields } = call;
   const nameservice = resolver.resolve(
@@ -38,11 +51,10 @@ export function enterView(engine: Engine, call: Call, absent: ((status: Syntheti
   );
   const { atMount, mountsBelow } = resolver;
   if (nameservice >= 0 && !mountsBelow) {
-    if (atMount && absent === null) return Entered.AT_MOUNT;
     call.path = resolver.path;
     call.pathPrefixBytes = resolver.prefixBytes;
     call.byPath = true;
-    if (atMount && absent !== null) call.composer = new MountPointReply(engine, call, absent);
+    if (atMount) call.composer = new MountPointReply(engine, call, made);
     else if (call.path !== null && (call.method as Method).replyPaths.length > 0) translateReplyPaths(engine, call);
     engine.forward(call, nameservice);
     return Entered.DONE;
@@ -59,22 +71,52 @@ export function enterView(engine: Engine, call: Call, absent: ((status: Syntheti
   return Entered.DONE;
 }
 
-/** A mount point whose nameservice answers; where its target is missing, the mount point is there nevertheless. */
+/**
+ * A mount point whose nameservice answers. Where its target is missing (for a status and a listing an empty answer, else FileNotFoundException)
+ * the mount point is there nevertheless.
+ */
 class MountPointReply extends OwnReply {
   readonly #path: string;
-  readonly #absent: (status: SyntheticStatus) => Buffer;
+  readonly #target: Buffer | null;
+  readonly #prefixBytes: number;
+  readonly #made: MadeAnswer;
 
-  /** `absent` makes the response message where the NameNode's is empty, from the status of the mount point. */
-  constructor(engine: Engine, call: Call, absent: (status: SyntheticStatus) => Buffer) {
+  constructor(engine: Engine, call: Call, made: MadeAnswer) {
     super(engine);
     const { pathStart, pathEnd } = call.fields;
     this.#path = canonicalPath(textOf(call.frame, call.start + pathStart, call.start + pathEnd));
-    this.#absent = absent;
+    this.#target = call.path;
+    this.#prefixBytes = call.pathPrefixBytes;
+    this.#made = made;
   }
 
-  protected change(_call: Call, buffer: Buffer, start: number, end: number): Buffer {
-    if (end > start) return buffer.subarray(start, end);
+  override onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
+    const { answers } = this.engine;
+    if (scan.status === Status.SUCCESS || this.engine.errorOf(scan, buffer).className !== FILE_NOT_FOUND) {
+      super.onReply(call, scan, buffer, start, end);
+      return;
+    }
+    try {
+      answers.succeed(call, this.#make(call));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      answers.fail(call, error.className, error.message, error.detail);
+    }
+  }
+
+  protected change(call: Call, buffer: Buffer, start: number, end: number): Buffer {
+    const method = call.method as Method;
+    const isAbsent = end === start && NO_STATUS_MEANS_MISSING.has(method.name);
+    if (isAbsent) return this.#make(call);
+    const body = buffer.subarray(start, end);
+    const target = this.#target;
+    return target === null
+      ? body
+      : translateAnswer(method, body, textOf(target, 0, target.length), this.#path, this.#prefixBytes);
+  }
+
+  #make(call: Call): Buffer {
     const snapshot = this.engine.resolver.snapshot as MountSnapshot;
-    return this.#absent(syntheticStatus(snapshot, this.engine.settings, this.#path, ''));
+    return this.#made(call, this.#path, syntheticStatus(snapshot, this.engine.settings, this.#path, ''));
   }
 }

@@ -2,7 +2,9 @@ import type { Call } from '../../call/call.ts';
 import type { Client } from '../../call/client.ts';
 import type { Engine } from '../../call/engine.ts';
 import { Failure } from '../../call/failure.ts';
-import type { Answer, Success } from '../answer.ts';
+import type { Method } from '../../call/method.ts';
+import { decodePlain, encode, MessageError, messageType, type Plain } from '../../wire/messages.ts';
+import { type Failed, FILE_NOT_FOUND, type Success } from '../answer.ts';
 import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
 import { pathOf, requireTargets } from '../locate.ts';
 import { answerOf } from '../locations/answers.ts';
@@ -10,11 +12,9 @@ import { answerAtLocations } from '../locations/at-locations.ts';
 import { matches } from '../locations/search-locations.ts';
 import { Refused } from '../refused.ts';
 import { Entered, enterView } from './enter.ts';
-import { findPlace, isMissing, type Place } from './place.ts';
+import { findPlace, isMissing } from './place.ts';
 import { failureOf } from './status.ts';
 import type { SyntheticStatus } from './synthetic.ts';
-
-const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
 
 /** AclEntryProto.FsActionProto; the position is the value. */
 const ACTIONS = [
@@ -39,17 +39,17 @@ const DEFAULT_STORAGE_POLICY = {
 };
 
 /** What a NameNode answers for a plain directory with this status: the response message. Throws Refused as it would. */
-type DirectoryAnswer = (c: Composition, path: string, status: SyntheticStatus) => object;
+type DirectoryAnswer = (call: Call, path: string, status: SyntheticStatus) => object;
 
 const nothing: DirectoryAnswer = () => ({});
-const noFile: DirectoryAnswer = (_c, path) => {
+const noFile: DirectoryAnswer = (_call, path) => {
   throw new Refused(FILE_NOT_FOUND, `Path is not a file: ${path}`);
 };
 
 /** Methods of one path that a directory answers which only mount points make visible. */
 const ANSWERS: Readonly<Record<string, DirectoryAnswer>> = {
   checkAccess,
-  getAclStatus: (_c, _path, { owner, group, permission }) => ({
+  getAclStatus: (_call, _path, { owner, group, permission }) => ({
     result: { owner, group, sticky: (permission.perm & STICKY) !== 0, entries: [], permission },
   }),
   getXAttrs: nothing,
@@ -60,16 +60,16 @@ const ANSWERS: Readonly<Record<string, DirectoryAnswer>> = {
   getBlockLocations: noFile,
   getPreferredBlockSize: noFile,
   isFileClosed: noFile,
-  getLinkTarget: (_c, path) => {
+  getLinkTarget: (_call, path) => {
     throw new Refused(Failure.IO, `Path ${path} is not a symbolic link`);
   },
 };
 
 export const DIRECTORY_METHODS: readonly string[] = Object.keys(ANSWERS);
 
-/** A method of one path: the byte path, unless the path is at or above mount points and nothing real is there. */
+/** A method of one path, on the byte path; where nothing real is at or above mount points, a plain directory's answer. */
 export function answerWithDirectory(engine: Engine, call: Call): void {
-  const entered = enterView(engine, call, null);
+  const entered = enterView(engine, call, answerMade);
   if (entered === Entered.DONE) return;
   if (entered === Entered.SEVERAL && !engine.resolver.atMount) answerAtLocations(engine, call);
   else compose(engine, call, answerAt);
@@ -77,39 +77,38 @@ export function answerWithDirectory(engine: Engine, call: Call): void {
 
 async function answerAt(c: Composition): Promise<Outcome> {
   const place = findPlace(c.engine, c.call, pathOf(c.call));
-  const { synthetic, mountsBelow, unresolved } = place;
+  const { path, synthetic, unresolved } = place;
   const targets = unresolved !== null && synthetic !== null ? [] : requireTargets(place);
-  const options = mountsBelow || targets.length > 1 ? {} : { unreachedMs: c.engine.settings.callBudgetMs };
-  const answers: Answer[] = [];
+  const failures: Failed[] = [];
+  let missing: Refused | null = null;
   let other: { answer: Success; target: Target } | null = null;
   for (const target of targets) {
-    const answer = await c.ask(c.own, target, options);
+    const answer = await c.ask(c.own, target);
     if (answer.ok) {
       if (matches(c, answer.body)) return answerOf(c, place, answer, target);
       other ??= { answer, target };
-    } else if (!isMissing(answer, place)) {
-      answers.push(answer);
+    } else if (isMissing(answer, place)) {
+      missing ??= answer.refused;
+    } else {
+      failures.push(answer);
     }
   }
-  const failure = failureOf(
-    answers.filter((answer) => !answer.ok),
-    place,
-    targets.length,
-  );
+  const failure = failureOf(failures, place, targets.length);
   if (failure !== null) throw failure;
-  return other === null ? answerMade(c, place) : answerOf(c, place, other.answer, other.target);
+  if (other !== null) return answerOf(c, place, other.answer, other.target);
+  if (synthetic === null) throw missing ?? new Refused(FILE_NOT_FOUND, `File does not exist: ${path}`);
+  return answerMade(c.call, path, synthetic);
 }
 
-function answerMade(c: Composition, { path, synthetic }: Place): Buffer {
-  const answer = ANSWERS[c.method.name];
-  if (answer === undefined || synthetic === null) throw new Refused(FILE_NOT_FOUND, `File does not exist: ${path}`);
-  return c.write(answer(c, path, synthetic));
+function answerMade(call: Call, path: string, status: SyntheticStatus): Buffer {
+  const { name, response } = call.method as Method;
+  return encode(messageType(response), (ANSWERS[name] ?? noFile)(call, path, status));
 }
 
 /** Of owner and others: groups are known to NameNodes alone. */
-function checkAccess(c: Composition, path: string, { owner, group, permission }: SyntheticStatus): object {
-  const { mode } = c.request();
-  const { user } = (c.call.client as Client).identity;
+function checkAccess(call: Call, path: string, { owner, group, permission }: SyntheticStatus): object {
+  const { mode } = requestOf(call);
+  const { user } = (call.client as Client).identity;
   const wanted = ACTIONS.indexOf(mode as (typeof ACTIONS)[number]);
   const given = user === owner ? permission.perm >> 6 : permission.perm;
   if ((given & wanted) === wanted) return {};
@@ -117,6 +116,17 @@ function checkAccess(c: Composition, path: string, { owner, group, permission }:
     Failure.ACCESS_CONTROL,
     `Permission denied: user=${user}, access=${mode}, inode="${path}":${owner}:${group}:d${formatMode(permission.perm)}`,
   );
+}
+
+function requestOf(call: Call): Plain {
+  const { bodyStart, bodyEnd } = call.fields;
+  try {
+    const type = messageType((call.method as Method).request);
+    return decodePlain(type, call.frame, call.start + bodyStart, call.start + bodyEnd);
+  } catch (error) {
+    if (error instanceof MessageError) throw new Refused(Failure.MALFORMED, error.message);
+    throw error;
+  }
 }
 
 /** As `ls` shows it: rwxr-xr-t. */

@@ -2,8 +2,8 @@ import { compareNames, type EntryScan, entrySize, NO_CHILDREN_NUM, writeEntry } 
 
 /** Names of one page of a merged listing: what a worker does in one go. With many locations fewer, for each name is compared with all. */
 const MAX_NAMES_PER_PAGE = 4_096;
-const MIN_NAMES_PER_PAGE = 256;
-const MAX_COMPARISONS_PER_PAGE = 65_536;
+const MIN_NAMES_PER_PAGE = 64;
+const MAX_COMPARISONS_PER_PAGE = 16_384;
 /** Mount points on one page: the destinations of each are asked. The listing goes on after the last of them. */
 export const MAX_MOUNTS_PER_PAGE = 256;
 
@@ -51,7 +51,8 @@ export function mergePages(
   { everywhere, maxMounts }: MergeOptions,
 ): Merged {
   const picks: Pick[] = [];
-  const cursors = new Int32Array(pages.length);
+  /** By page: the next entry that clients see. */
+  const cursors = Int32Array.from(pages, (page) => skipHidden(page, 0));
   const end = firstEnd(pages);
   const most = Math.min(
     MAX_NAMES_PER_PAGE,
@@ -65,8 +66,7 @@ export function mergePages(
     let stop = 0;
     for (let i = 0; i < pages.length; i++) {
       const { body, scan } = pages[i] as LocationPage;
-      const entry = skipHidden(pages[i] as LocationPage, cursors[i] as number);
-      cursors[i] = entry;
+      const entry = cursors[i] as number;
       if (entry === scan.count) continue;
       const from = scan.nameStartOf(entry);
       const to = scan.nameEndOf(entry);
@@ -97,8 +97,7 @@ export function mergePages(
     const page = pages[i] as LocationPage;
     // An empty page says nothing about what it has left: the listing could not go on.
     if (page.scan.count > 0) remaining += page.scan.remaining;
-    for (let at = skipHidden(page, cursors[i] as number); at < page.scan.count; at = skipHidden(page, at + 1))
-      remaining++;
+    remaining += countShown(page, cursors[i] as number);
   }
   return { picks, remaining, end: endOf(pages, children, picks) ?? end };
 }
@@ -117,11 +116,12 @@ function pickOf(
   let sum = 0;
   let directories = 0;
   for (let i = 0; i < pages.length; i++) {
-    const { body, scan } = pages[i] as LocationPage;
+    const page = pages[i] as LocationPage;
+    const { body, scan } = page;
     const entry = cursors[i] as number;
     if (entry === scan.count) continue;
     if (compareNames(body, scan.nameStartOf(entry), scan.nameEndOf(entry), name, start, stop) !== 0) continue;
-    cursors[i] = entry + 1;
+    cursors[i] = skipHidden(page, entry + 1);
     const here = scan.isDirectory(entry);
     if (pick.page < 0 || (everywhere && isDirectory && !here)) {
       pick.page = i;
@@ -144,6 +144,14 @@ function skipHidden({ body, scan, shows }: LocationPage, at: number): number {
     while (entry < scan.count && !shows(body.toString('utf8', scan.nameStartOf(entry), scan.nameEndOf(entry)))) entry++;
   }
   return entry;
+}
+
+function countShown(page: LocationPage, from: number): number {
+  const { scan, shows } = page;
+  if (shows === null) return scan.count - from;
+  let shown = 0;
+  for (let at = skipHidden(page, from); at < scan.count; at = skipHidden(page, at + 1)) shown++;
+  return shown;
 }
 
 /** The smallest last name of the pages after which there are more. */

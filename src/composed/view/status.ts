@@ -12,8 +12,11 @@ import type { SyntheticStatus } from './synthetic.ts';
 
 /** getFileInfo, getFileLinkInfo and getLocatedFileInfo: the status of a path, and of directories that only mount points make visible. */
 export function answerStatus(engine: Engine, call: Call): void {
-  const absent = (fs: SyntheticStatus): Buffer => encode(messageType((call.method as Method).response), { fs });
-  if (enterView(engine, call, absent) !== Entered.DONE) compose(engine, call, (c) => statusOf(c));
+  if (enterView(engine, call, madeStatus) !== Entered.DONE) compose(engine, call, (c) => statusOf(c));
+}
+
+function madeStatus(call: Call, _path: string, fs: SyntheticStatus): Buffer {
+  return encode(messageType((call.method as Method).response), { fs });
 }
 
 async function statusOf(c: Composition): Promise<Outcome> {

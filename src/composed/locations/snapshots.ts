@@ -6,8 +6,25 @@ import type { Located } from '../locate.ts';
 import { Refused } from '../refused.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
 import { answerOf } from './answers.ts';
-import { inAnswerOrder } from './ask-everywhere.ts';
+import { askEverywhere, inAnswerOrder } from './ask-everywhere.ts';
 import { searchLocations } from './search-locations.ts';
+
+/** createSnapshot: in all locations under one name, also when the client leaves the name to the NameNodes, whose clocks differ. */
+export async function createSnapshot(c: Composition, located: Located): Promise<Outcome> {
+  const message = c.request();
+  if (!located.everywhere) return await searchLocations(c, located);
+  if ((message['snapshotName'] ?? '') !== '') return await askEverywhere(c, located);
+  const request = c.other(c.method, { ...message, snapshotName: defaultSnapshotName(new Date()) });
+  return await askEverywhere(c, located, request);
+}
+
+/** As NameNodes name them: `s20240131-235959.123`, in local time. */
+function defaultSnapshotName(now: Date): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const day = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
+  const time = `${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
+  return `s${day}-${time}.${String(now.getMilliseconds()).padStart(3, '0')}`;
+}
 
 /** getSnapshotDiffReport: what differs in any location of a directory that exists in all; each path and kind of difference once. */
 export async function mergeDiffReports(c: Composition, located: Located): Promise<Outcome> {
