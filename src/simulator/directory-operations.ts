@@ -4,11 +4,11 @@ import { inheritAcl } from './acl.ts';
 import { flagOf, messageOf, numberOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 import { checkNoSnapshots } from './snapshots.ts';
 
 const OWNER_WRITE_EXECUTE = 0o300;

@@ -4,10 +4,10 @@ import type { EncryptionZone, Reencryption } from './encryption-zones.ts';
 import { keyVersionOf, reencryptionEndMs } from './encryption-zones.ts';
 import { numberOf, textOf } from './fields.ts';
 import { Directory, File } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
 import { fileNotFound, ioException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 
 /** Zones or states of one page. */
 const LIST_LIMIT = 100;

@@ -8,13 +8,13 @@ import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
 import { messageOf, numberOf, textOf, textsOf } from './fields.ts';
 import { statusOf } from './file-status.ts';
 import { Directory, File } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import { checkLease, checkOpenFile, fileAt } from './open-files.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isReservedName, isValidName, splitPath } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { verifySpace } from './quotas.ts';
 import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 import { policyId } from './storage-policies.ts';
 
 const CreateFlag = { CREATE: 1, OVERWRITE: 2, NEW_BLOCK: 32, SHOULD_REPLICATE: 128 } as const;
@@ -302,7 +302,7 @@ export function getBlockLocations(site: Site, request: Plain): Plain {
   const file = fileAt(path, src);
   checkPermission(caller, path, { target: Access.READ });
   // A read that comes long after the last one is noted in the file's access time: only the active NameNode can do that.
-  if (namespace.nowMs > file.atimeMs + ACCESS_TIME_PRECISION_MS) {
+  if (!path.isSnapshot && namespace.nowMs > file.atimeMs + ACCESS_TIME_PRECISION_MS) {
     site.checkCategory('WRITE');
     file.atimeMs = namespace.nowMs;
     namespace.logEdit();

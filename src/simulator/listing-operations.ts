@@ -6,11 +6,11 @@ import { bytesAsText, flagOf, numberOf, textOf, textsOf } from './fields.ts';
 import { SNAPSHOT_LIST_STATUS, statusOf } from './file-status.ts';
 import type { Inode } from './inodes.ts';
 import { File } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { compareNames } from './paths.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
 import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 import type { Snapshot } from './snapshots.ts';
 
 /** Entries of one page, `dfs.ls.limit`. */

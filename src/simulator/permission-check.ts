@@ -4,8 +4,8 @@
  */
 import type { Inode } from './inodes.ts';
 import { Directory, File, formatMode } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import { accessDenied, JAVA, RemoteException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 
 /** Bits of an access; the name of a combination stands in refusals. */
 export const Access = {

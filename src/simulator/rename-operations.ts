@@ -7,12 +7,12 @@ import { checkSameZone } from './encryption-operations.ts';
 import { flagOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, namesIn } from './inodes.ts';
-import type { ResolvedPath } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isValidName } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { spaceBelow, verifySpace } from './quotas.ts';
 import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
+import type { ResolvedPath } from './resolved-path.ts';
 import { checkNoSnapshots } from './snapshots.ts';
 
 export function rename(site: Site, request: Plain): Plain {

@@ -246,6 +246,18 @@ describe('the mount points of a listing', () => {
     expect(owners.filter((owner) => owner === 'keeper').length).toBe(200 - MAX_DESTINATIONS_ASKED / places.length);
   });
 
+  it('are the whole first page, however many, when their directory cannot be asked', async () => {
+    const names = Array.from({ length: 5_000 }, (_, i) => `m${String(i).padStart(4, '0')}`);
+    const keys = { 'dfs.federation.router.default.nameserviceId': 'ns0' };
+    const { client } = await start({ mounts: names.map((name) => `/${name}=ns1:/${name}`), keys });
+    ns0.state = 'standby';
+    const response = await client.result(listing('/'));
+    expect(namesOf(response)).toEqual(names);
+    expect((response['dirList'] as Plain)['remainingEntries']).toBe(0);
+    expect(ns1.calls.length).toBe(MAX_DESTINATIONS_ASKED);
+    ns0.state = 'active';
+  });
+
   it('are those of the mount table when the page is made', async () => {
     const { router, client } = await start({ mounts: ['/d=ns0:/d', '/d/old=ns1:/old', '/d/real=ns1:/r'] });
     ns0.handler = () => {};

@@ -10,7 +10,7 @@ interface Batch {
   readonly startAfter: Buffer;
 }
 
-const NOTHING = Buffer.alloc(0);
+const NOTHING: Buffer = Buffer.alloc(0);
 
 async function batchOf(client: MethodClient, paths: readonly string[], startAfter = NOTHING): Promise<Batch> {
   return await client.call<Batch>('ClientProtocol.getBatchedListing', { paths, startAfter, needLocation: false });

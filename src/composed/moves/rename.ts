@@ -2,6 +2,7 @@ import { Counter } from '../../shared/counters.ts';
 import { type Answer, requireAll, tellingFailure } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate.ts';
+import { failureOf } from '../locations/answers.ts';
 import type { Refused } from '../refused.ts';
 import { clientMethod, otherRequest } from '../request.ts';
 import { FAILOVER_WAIT_MS } from '../waiting.ts';
@@ -144,7 +145,7 @@ async function askOfGone(c: Composition, pairs: readonly WholePair[]): Promise<O
 /** As the Java Router answers: one that moved is enough; else the failure that tells most, else that nothing moved. */
 function bodyOfAll(answers: readonly Answer[], done: readonly Answer[]): Buffer {
   for (const answer of done) if (answer.ok) return answer.body;
-  const failure = tellingFailure(answers);
+  const failure = failureOf(answers);
   if (failure !== null) throw failure;
   return (requireAll(answers)[0] as { body: Buffer }).body;
 }

@@ -186,6 +186,7 @@ async function fillIn(
     if (child !== null) described.set(pick, child);
     // A name whose mount points have gone since is what the locations have of it.
     if (child !== null || pick.page >= 0) shown.push(pick);
+    if (described.size % MAX_MOUNTS_PER_PAGE === MAX_MOUNTS_PER_PAGE - 1) await nextTurn();
   }
   const mounts = [...described].filter(([, child]) => child.isMount);
   const statuses = await askChildren(
@@ -194,15 +195,20 @@ async function fillIn(
     located,
   );
   const found = new Map(mounts.map(([pick], i) => [pick, statuses[i] ?? null]));
-  const entries = writePicks(pages, shown, (pick) => {
-    const child = described.get(pick);
-    if (child === undefined) return null;
+  const own = new Map<Pick, Buffer>();
+  for (const [pick, child] of described) {
     const status = found.get(pick) ?? null;
-    if (status !== null) return renamedEntry(status, child.name);
     const isReal = !child.isMount && pick.page >= 0 && (pages[pick.page] as LocationPage).scan.isDirectory(pick.entry);
-    return isReal ? null : syntheticEntry(child.synthetic);
-  });
-  return { picks: shown, entries };
+    if (status !== null) own.set(pick, renamedEntry(status, child.name));
+    else if (!isReal) own.set(pick, syntheticEntry(child.synthetic));
+    if (own.size % MAX_MOUNTS_PER_PAGE === MAX_MOUNTS_PER_PAGE - 1) await nextTurn();
+  }
+  return { picks: shown, entries: writePicks(pages, shown, own) };
+}
+
+/** The mount points of a whole table are more than a thread does in one turn. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A file is its own listing. */

@@ -9,10 +9,10 @@ import { type Composition, compose, type Outcome, type Target } from '../composi
 import { pathOf, requireTargets } from '../locate.ts';
 import { answerOf } from '../locations/answers.ts';
 import { answerAtLocations } from '../locations/at-locations.ts';
-import { matches } from '../locations/search-locations.ts';
+import { matches, searchLocations } from '../locations/search-locations.ts';
 import { Refused } from '../refused.ts';
 import { Entered, enterView } from './enter.ts';
-import { findPlace, isMissing } from './place.ts';
+import { findPlace, isMissing, type Place } from './place.ts';
 import { failureOf } from './status.ts';
 import type { SyntheticStatus } from './synthetic.ts';
 
@@ -77,27 +77,35 @@ export function answerWithDirectory(engine: Engine, call: Call): void {
 
 async function answerAt(c: Composition): Promise<Outcome> {
   const place = findPlace(c.engine, c.call, pathOf(c.call));
-  const { path, synthetic, unresolved } = place;
-  const targets = unresolved !== null && synthetic !== null ? [] : requireTargets(place);
+  const { path, synthetic, targets, mountsBelow } = place;
+  if (synthetic === null || !mountsBelow) return await searchOrMake(c, place);
   const failures: Failed[] = [];
-  let missing: Refused | null = null;
   let other: { answer: Success; target: Target } | null = null;
   for (const target of targets) {
     const answer = await c.ask(c.own, target);
     if (answer.ok) {
       if (matches(c, answer.body)) return answerOf(c, place, answer, target);
       other ??= { answer, target };
-    } else if (isMissing(answer, place)) {
-      missing ??= answer.refused;
-    } else {
+    } else if (!isMissing(answer, place)) {
       failures.push(answer);
     }
   }
   const failure = failureOf(failures, place, targets.length);
   if (failure !== null) throw failure;
   if (other !== null) return answerOf(c, place, other.answer, other.target);
-  if (synthetic === null) throw missing ?? new Refused(FILE_NOT_FOUND, `File does not exist: ${path}`);
   return answerMade(c.call, path, synthetic);
+}
+
+/** A mount point of several destinations. */
+async function searchOrMake(c: Composition, place: Place): Promise<Outcome> {
+  try {
+    requireTargets(place);
+    return await searchLocations(c, place);
+  } catch (error) {
+    const isMissing = error instanceof Refused && error.className === FILE_NOT_FOUND;
+    if (!isMissing || place.synthetic === null) throw error;
+    return answerMade(c.call, place.path, place.synthetic);
+  }
 }
 
 function answerMade(call: Call, path: string, status: SyntheticStatus): Buffer {

@@ -54,10 +54,7 @@ export function mergePages(
   /** By page: the next entry that clients see. */
   const cursors = Int32Array.from(pages, (page) => skipHidden(page, 0));
   const end = firstEnd(pages);
-  const most = Math.min(
-    MAX_NAMES_PER_PAGE,
-    Math.max(MIN_NAMES_PER_PAGE, Math.floor(MAX_COMPARISONS_PER_PAGE / Math.max(1, pages.length))),
-  );
+  const most = pages.length === 0 ? maxMounts : mostNames(pages.length);
   let child = 0;
   let isCut = false;
   while (!isCut) {
@@ -100,6 +97,11 @@ export function mergePages(
     remaining += countShown(page, cursors[i] as number);
   }
   return { picks, remaining, end: endOf(pages, children, picks) ?? end };
+}
+
+function mostNames(pages: number): number {
+  const compared = Math.floor(MAX_COMPARISONS_PER_PAGE / pages);
+  return Math.min(MAX_NAMES_PER_PAGE, Math.max(MIN_NAMES_PER_PAGE, compared));
 }
 
 /** Takes the name from all pages that have it next. */
@@ -176,25 +178,23 @@ export function nameOf(pages: readonly LocationPage[], children: readonly Buffer
   return body.subarray(scan.nameStartOf(pick.entry), scan.nameEndOf(pick.entry));
 }
 
-/** The picked entries as fields 1 of a listing; `statusOf` gives the bytes (field and all) of a name that is not shown as its entry. */
+/** The picked entries as fields 1 of a listing; `own` has the bytes (field and all) of names that are not shown as their entries. */
 export function writePicks(
   pages: readonly LocationPage[],
   picks: readonly Pick[],
-  statusOf: (pick: Pick) => Buffer | null,
+  own: ReadonlyMap<Pick, Buffer>,
 ): Buffer {
   let bytes = 0;
-  const own = new Map<Pick, Buffer>();
   for (const pick of picks) {
-    const status = pick.child < 0 ? null : statusOf(pick);
-    if (status !== null) own.set(pick, status);
-    bytes += status?.length ?? entrySize((pages[pick.page] as LocationPage).scan, pick.entry, pick.childrenNum);
+    const entry = own.get(pick);
+    bytes += entry?.length ?? entrySize((pages[pick.page] as LocationPage).scan, pick.entry, pick.childrenNum);
   }
   const out = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const pick of picks) {
-    const status = own.get(pick);
-    if (status !== undefined) {
-      at += status.copy(out, at);
+    const entry = own.get(pick);
+    if (entry !== undefined) {
+      at += entry.copy(out, at);
     } else {
       const { body, scan } = pages[pick.page] as LocationPage;
       at = writeEntry(out, at, body, scan, pick.entry, pick.childrenNum);
