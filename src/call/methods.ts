@@ -129,7 +129,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     quotaCheck: true,
     note: 'NameNodes refuse symbolic links unless they are switched on',
   }),
-  row('delete', 'once', 'one-path', { path: 1, mountCheck: true }),
+  row('delete', 'once', 'one-path', { path: 1, mountCheck: true, match: 'true' }),
   row('mkdirs', 'write', 'one-path', { path: 1, quotaCheck: true }),
   row('getListing', 'aligned', 'mount-view', { path: 1 }),
   row('getBatchedListing', 'aligned', 'mount-view', {

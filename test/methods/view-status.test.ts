@@ -235,23 +235,33 @@ describe('the root that encloses a path', () => {
 });
 
 describe('a mount point of several nameservices', () => {
-  prove('ClientProtocol.getAclStatus', 'has that of its target, else that of its record', { mounts: [severalMount('HASH_ALL', { ownerName: 'keeper' }), '/m/in=ns0:/in'] }, async (cluster) => {
-    const { router, ns1 } = await clientsOf(cluster);
-    const owner = async (): Promise<unknown> => {
-      const { result } = await router.call<{ result: Plain }>('ClientProtocol.getAclStatus', { src: '/m' });
-      return result['owner'];
-    };
-    expect(await owner()).toBe('keeper');
-    await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1'));
-    expect(await owner()).toBe('hdfs');
-  });
+  prove(
+    'ClientProtocol.getAclStatus',
+    'has that of its target, else that of its record',
+    { mounts: [severalMount('HASH_ALL', { ownerName: 'keeper' }), '/m/in=ns0:/in'] },
+    async (cluster) => {
+      const { router, ns1 } = await clientsOf(cluster);
+      const owner = async (): Promise<unknown> => {
+        const { result } = await router.call<{ result: Plain }>('ClientProtocol.getAclStatus', { src: '/m' });
+        return result['owner'];
+      };
+      expect(await owner()).toBe('keeper');
+      await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1'));
+      expect(await owner()).toBe('hdfs');
+    },
+  );
 
-  prove('ClientProtocol.listXAttrs', 'those of the location that has it', { mounts: [severalMount()] }, async (cluster) => {
-    const { router, ns1 } = await clientsOf(cluster);
-    expect(await router.call('ClientProtocol.listXAttrs', { src: '/m' })).toEqual({ xAttrs: [] });
-    await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1'));
-    const xAttr = { namespace: 'USER', name: 'a', value: Buffer.from('1') };
-    await ns1.call('ClientProtocol.setXAttr', { src: '/m1', xAttr, flag: 1 });
-    expect(await router.call('ClientProtocol.listXAttrs', { src: '/m' })).toMatchObject({ xAttrs: [{ name: 'a' }] });
-  });
+  prove(
+    'ClientProtocol.listXAttrs',
+    'those of the location that has it',
+    { mounts: [severalMount()] },
+    async (cluster) => {
+      const { router, ns1 } = await clientsOf(cluster);
+      expect(await router.call('ClientProtocol.listXAttrs', { src: '/m' })).toEqual({ xAttrs: [] });
+      await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1'));
+      const xAttr = { namespace: 'USER', name: 'a', value: Buffer.from('1') };
+      await ns1.call('ClientProtocol.setXAttr', { src: '/m1', xAttr, flag: 1 });
+      expect(await router.call('ClientProtocol.listXAttrs', { src: '/m' })).toMatchObject({ xAttrs: [{ name: 'a' }] });
+    },
+  );
 });

@@ -207,6 +207,7 @@ describe('settings', () => {
       callerContextSeparator: ',',
       defaultNameservice: -1,
       mountStatusTimeoutMs: 1_000,
+      quotaEnabled: false,
       allowPartialListing: true,
       spacePreferencePercent: 60,
       serverDefaultsMs: 3_600_000,

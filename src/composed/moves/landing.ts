@@ -16,7 +16,13 @@ import {
   unequalLocations,
   type WholePair,
 } from './pairs.ts';
-import { findStatuses, isDirectory as isDirectoryThere, requireStatuses, type Statuses } from './status.ts';
+import {
+  findStatuses,
+  isDirectory as isDirectoryThere,
+  NO_STATUSES,
+  requireStatuses,
+  type Statuses,
+} from './status.ts';
 
 /** What is to move. */
 export interface Moving {
@@ -38,7 +44,6 @@ export interface Landing {
 }
 
 const FILE_ALREADY_EXISTS = 'org.apache.hadoop.fs.FileAlreadyExistsException';
-const NOTHING: Statuses = { found: [], failure: null };
 const DEFAULT_PERMISSION: Plain = { perm: 0o755 };
 
 /** The directory above a new path, in its locations. */
@@ -62,14 +67,16 @@ export async function planLanding(
   c: Composition,
   moving: Moving,
   [spot, above]: readonly [Spot, Above],
-  [seen, seenAbove]: readonly Statuses[],
+  [seen = NO_STATUSES, seenAbove = NO_STATUSES]: readonly Statuses[],
 ): Promise<Landing> {
   const { destination, isDirectory, pairs } = moving;
-  const found = await lookAt(c, spot, seen ?? NOTHING, pairs);
+  const found = await lookAt(c, spot, seen, pairs);
   const isTaken = found.length > 0 || isMadeByMounts(destination);
   const isTakenByDirectory = isTaken && found.every(isDirectoryThere);
   if (!isTaken) {
-    await makeParents(c, above, seenAbove ?? NOTHING, pairs);
+    // The parent is a file of another nameservice: none can say it but that one.
+    if (seen.refusal !== null) throw seen.refusal;
+    await makeParents(c, above, seenAbove, pairs);
     return { refusal: null, pairs, request: null, replaced: [] };
   }
   if (c.method.name === 'rename') {
@@ -77,7 +84,7 @@ export async function planLanding(
   }
   const refusal = refuseOverwrite(c, moving, found, isTakenByDirectory);
   const replaced = isDirectory ? [] : found.map(({ target }) => target).filter((at) => !isTargetOf(pairs, at));
-  if (refusal === null) await makeParents(c, above, seenAbove ?? NOTHING, pairs);
+  if (refusal === null) await makeParents(c, above, seenAbove, pairs);
   return { refusal, pairs, request: null, replaced };
 }
 
@@ -135,7 +142,7 @@ async function landInside(c: Composition, { source, destination, pairs, isDirect
   }
   const request = otherRequest(c.call, c.method, { src: source.path, dst: final });
   const [spot, above] = spotsOf(c, located);
-  const [seen = NOTHING, seenAbove = NOTHING] = await findStatuses(c, [spot, above]);
+  const [seen = NO_STATUSES, seenAbove = NO_STATUSES] = await findStatuses(c, [spot, above]);
   const found = await lookAt(c, spot, seen, pairs);
   if (found.length > 0) return { refusal: false, pairs: within, request, replaced: [] };
   await makeParents(c, above, seenAbove, within);

@@ -20,9 +20,13 @@ import {
   unequalLocations,
   type WholePair,
 } from './pairs.ts';
-import { findStatuses, isDirectory as isDirectoryThere, requireStatuses, type Statuses } from './status.ts';
-
-const NOTHING: Statuses = { found: [], failure: null };
+import {
+  findStatuses,
+  isDirectory as isDirectoryThere,
+  NO_STATUSES,
+  requireStatuses,
+  type Statuses,
+} from './status.ts';
 
 /**
  * rename and rename2 with several locations on a side. A file moves within the nameservice that has it, a directory in every one that has it,
@@ -53,7 +57,7 @@ export async function move(c: Composition): Promise<Outcome> {
   if (whole.length === 0) throw refuseAcross(sources);
 
   const spots = spotsOf(c, destination);
-  const [statuses = NOTHING, ...seen] = await findStatuses(c, [source, ...spots]);
+  const [statuses = NO_STATUSES, ...seen] = await findStatuses(c, [source, ...spots]);
   if (statuses.found.length === 0) {
     if (statuses.failure !== null) throw statuses.failure;
     return await askOfGone(c, whole);

@@ -10,6 +10,8 @@ export interface Statuses {
   readonly found: readonly Standing[];
   /** Why others did not say; null when all did. */
   readonly failure: Refused | null;
+  /** That of one that could be asked: a file stands in the way, or the caller may not look there. */
+  readonly refusal: Refused | null;
 }
 
 /** Asks what each location of each path has there, all at once. */
@@ -20,7 +22,11 @@ export async function findStatuses(
 ): Promise<Statuses[]> {
   return (await survey(c, spots, options)).map((standings) => {
     const failures = failuresOf(standings).filter(({ refused }) => refused.className !== FILE_NOT_FOUND);
-    return { found: standings.filter(exists), failure: failureOf(failures) };
+    return {
+      found: standings.filter(exists),
+      failure: failureOf(failures),
+      refusal: failures.find(({ unavailable }) => !unavailable)?.refused ?? null,
+    };
   });
 }
 
@@ -31,6 +37,8 @@ export async function requireStatuses(c: Composition, spot: Spot, known: Statuse
   if (again.failure !== null) throw again.failure;
   return again.found;
 }
+
+export const NO_STATUSES: Statuses = { found: [], failure: null, refusal: null };
 
 export function isDirectory({ kind }: Standing): boolean {
   return kind === 'directory';

@@ -30,7 +30,7 @@ export function answerContentSummary(engine: Engine, call: Call): void {
 async function summarize(c: Composition): Promise<Outcome> {
   const located = locate(c.engine, c.call, pathOf(c.call), false);
   const regions = regionsOf(c.engine, located);
-  const partial = c.engine.settings.allowPartialListing;
+  const partial = c.engine.settings.allowPartialListing && (regions.length > 1 || located.targets.length > 1);
   const subtree = await gatherSubtree(c, located, regions, { method: 'getContentSummary', partial });
   const file = regions.length === 1 ? fileOf(subtree, located.everywhere) : undefined;
   if (file !== undefined) return c.write({ summary: file });

@@ -167,6 +167,9 @@ class Found {
       count = this.#c.read(answer.body, clientMethod(method))[COUNT_FIELD[method]] as Plain;
     } else if (answer !== undefined && !isMissing(answer) && !(answer.unavailable && mayBeLeftOut)) {
       throw answer.refused;
+    } else if (answer?.unavailable) {
+      const where = this.#c.engine.nameserviceName(place.nameservice);
+      this.#c.engine.note(`${method}: left out ${place.path} of ${where}: ${answer.refused.message}`);
     }
     this.#counts.set(name, count);
     return count;

@@ -1,0 +1,24 @@
+import type { Composition, Outcome } from '../composition.ts';
+import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
+import { locate, pathOf, requireTargets } from '../locate.ts';
+import { failureOf } from '../locations/answers.ts';
+import { clientPathsOf } from './client-path.ts';
+
+/**
+ * getLinkTarget: with the path under which clients see what the link leads to, which may be far from the link. A target that no mount point
+ * shows, or that is no absolute path, stays as it is: it is what the link says.
+ */
+export async function findLinkTarget(c: Composition): Promise<Outcome> {
+  const { engine, call, method } = c;
+  const paths = await clientPathsOf(engine);
+  const targets = requireTargets(locate(engine, call, pathOf(call), method.mountCheck));
+  const answers = await c.askAll(c.own, targets, { unreachedMs: requiredUnreachedMs(engine) });
+  for (const answer of answers) {
+    if (!answer.ok || answer.body.length === 0) continue;
+    const named = c.read(answer.body)['targetPath'] as string;
+    return c.write({ targetPath: paths.clientPathOf(answer.nameservice, named) ?? named });
+  }
+  const failure = failureOf(answers);
+  if (failure !== null) throw failure;
+  return c.write({});
+}
