@@ -17,7 +17,6 @@ const ANSWERED: Readonly<Record<Strategy, string>> = {
   'every-nameservice': 'all nameservices, merged',
   local: 'the router itself',
   refused: 'refused',
-  later: 'not yet',
 };
 
 const INTRODUCTION = `# Method coverage
@@ -25,7 +24,7 @@ const INTRODUCTION = `# Method coverage
 Every method of the protocols on the client port, and who answers it. This page is generated from \`src/call/methods.ts\` by
 \`node scripts/make-coverage.ts\`.
 
-* **answered by**: where the call goes. *refused* and *not yet* are answered with \`java.lang.UnsupportedOperationException\`.
+* **answered by**: where the call goes. *refused* is answered with \`java.lang.UnsupportedOperationException\`.
 * **category**: WRITE is what safe mode of the router stops; READ and UNCHECKED pass. *w* marks a method that changes something although
   the category does not say so; read-only mounts stop it too.
 * **retry**: *Idempotent* calls may be sent again at any time, *AtMostOnce* calls where the retry cache of the NameNode recognises them.
@@ -43,7 +42,7 @@ export function renderCoverage(): string {
       `## ${protocol.simpleName}\n\n\`${protocol.name}\`, version ${protocol.version}\n\n${renderTable(rows)}`,
     );
   });
-  parts.push(renderLater(), renderRefused());
+  parts.push(renderRefused());
   return parts.join('\n');
 }
 
@@ -87,29 +86,7 @@ function mountPoints(row: Method): string {
 }
 
 function noteOf(row: Method): string {
-  const notes = [row.refusedBecause, row.note].filter((note) => note !== '');
-  if (row.subtree && row.note === '') {
-    notes.push('with mount points below the path: not yet');
-  }
-  return notes.join('; ');
-}
-
-function renderLater(): string {
-  const lines = METHODS.filter((method) => method.strategy === 'later').map((method) => `* ${titleOf(method)}`);
-  const parts = METHODS.filter(
-    (method) => method.strategy !== 'later' && (method.subtree || /\bnot yet\b/.test(method.note)),
-  );
-  const partial = parts.map((method) => `* ${titleOf(method)}: ${noteOf(method)}`);
-  return `## Answered as unsupported until a later release
-
-Their answers must be put together from several nameservices:
-
-${lines.sort().join('\n')}
-
-In part:
-
-${partial.sort().join('\n')}
-`;
+  return [row.refusedBecause, row.note].filter((note) => note !== '').join('; ');
 }
 
 function renderRefused(): string {

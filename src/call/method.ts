@@ -28,11 +28,6 @@ export interface Method {
   readonly mountCheck: boolean;
   /** The same for the second path. */
   readonly mountCheck2: boolean;
-  /**
-   * The answer covers everything below the path: without a path, or with mount points below it, more than one nameservice is needed,
-   * and the call is answered as those of strategy `later`.
-   */
-  readonly subtree: boolean;
   readonly quotaCheck: boolean;
   /**
    * On a mount with several destinations: `first` asks one location after the other until an answer matches `match`; `every` asks all of
@@ -71,13 +66,12 @@ export interface Protocol {
  * - one-path: by the nameservice of its path
  * - two-paths: all its paths must lie in one nameservice
  * - block-pool: by the nameservice that owns the block pool
- * - named-nameservices: renewLease
+ * - named-nameservices: those that the call names: renewLease, removeCacheDirective
  * - any-nameservice: the default nameservice, then the others
  * - mount-view: by the nameservices at and below its path, and by the mount points there
  * - every-nameservice: by all nameservices, their answers merged
  * - local: by the router itself
  * - refused: not served by any router (the reason stands in `refusedBecause`)
- * - later: merged or multi-nameservice answers that are not built yet
  */
 export type Strategy =
   | 'one-path'
@@ -88,5 +82,4 @@ export type Strategy =
   | 'mount-view'
   | 'every-nameservice'
   | 'local'
-  | 'refused'
-  | 'later';
+  | 'refused';

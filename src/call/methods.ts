@@ -65,7 +65,6 @@ interface More {
   quotaCheck?: boolean;
   several?: Method['several'];
   match?: Method['match'];
-  subtree?: boolean;
   category?: Method['category'];
   retry?: Method['retry'];
   request?: string;
@@ -88,7 +87,8 @@ function row(name: string, kind: Kind, strategy: Strategy, more: More = NOTHING)
   return { name, kind, strategy, more };
 }
 
-const DIRECTIVE_NOTE = 'without a path: not yet (ids of cache directives are per nameservice)';
+const IDS_NOTE = 'ids towards clients name their nameservice';
+const SHOWN_NOTE = 'what no mount point shows is left out';
 const TOKEN_NOTE = 'without Kerberos the answer holds no token';
 
 const CLIENT_PROTOCOL: readonly Row[] = [
@@ -140,7 +140,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('getFileInfo', 'aligned', 'mount-view', { path: 1 }),
   row('getLocatedFileInfo', 'aligned', 'mount-view', { path: 1 }),
   row('getFileLinkInfo', 'aligned', 'mount-view', { path: 1 }),
-  row('getLinkTarget', 'aligned', 'one-path', { path: 1, reply: ['targetPath'], match: 'present' }),
+  row('getLinkTarget', 'aligned', 'one-path', { path: 1, match: 'present' }),
   row('getContentSummary', 'aligned', 'one-path', {
     path: 1,
     note: 'with mount points below the path, of all nameservices there; every file once',
@@ -151,12 +151,14 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     reply: ['enclosingRootPath'],
     note: 'a root above the mount point is answered as the mount point',
   }),
-  row('listCorruptFileBlocks', 'aligned', 'one-path', { path: 1, reply: ['corrupt.files'], match: 'present' }),
+  row('listCorruptFileBlocks', 'aligned', 'one-path', {
+    path: 1,
+    match: 'present',
+    note: `with mount points below the path, of all nameservices there; ${SHOWN_NOTE}`,
+  }),
   row('listOpenFiles', 'aligned', 'one-path', {
     path: 3,
-    subtree: true,
-    reply: ['entries.path'],
-    note: 'without a path, for / or with mount points below the path: not yet; the Java Router refuses all',
+    note: `of all nameservices at and below the path; ${IDS_NOTE}; ${SHOWN_NOTE}`,
   }),
 
   // Attributes
@@ -206,7 +208,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('deleteSnapshot', 'once', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
   row('allowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
   row('disallowSnapshot', 'write', 'one-path', { path: 1, mountCheck: true, several: 'every' }),
-  row('getSnapshottableDirListing', 'aligned', 'later'),
+  row('getSnapshottableDirListing', 'aligned', 'every-nameservice', { note: SHOWN_NOTE }),
   row('getSnapshotListing', 'aligned', 'one-path', {
     path: 1,
     mountCheck: true,
@@ -231,31 +233,34 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('addCacheDirective', 'once', 'one-path', {
     deep: ['info.path'],
     mountCheck: true,
-    note: 'in several locations: one directive in each',
+    note: `in several locations: one directive in each; ${IDS_NOTE}`,
   }),
-  row('modifyCacheDirective', 'once', 'one-path', { deep: ['info.path'], mountCheck: true, note: DIRECTIVE_NOTE }),
-  row('removeCacheDirective', 'once', 'later'),
+  row('modifyCacheDirective', 'once', 'one-path', {
+    deep: ['info.path'],
+    mountCheck: true,
+    note: 'in the nameservice that the id names',
+  }),
+  row('removeCacheDirective', 'once', 'named-nameservices', { note: 'in the nameservice that the id names' }),
   row('listCacheDirectives', 'aligned', 'one-path', {
     deep: ['filter.path'],
     mountCheck: true,
-    reply: ['elements.info.path'],
-    note: DIRECTIVE_NOTE,
+    note: `without a path of all nameservices; ${IDS_NOTE}; ${SHOWN_NOTE}`,
   }),
-  row('addCachePool', 'once', 'later'),
-  row('modifyCachePool', 'once', 'later'),
-  row('removeCachePool', 'once', 'later'),
-  row('listCachePools', 'aligned', 'later'),
+  row('addCachePool', 'once', 'every-nameservice'),
+  row('modifyCachePool', 'once', 'every-nameservice'),
+  row('removeCachePool', 'once', 'every-nameservice'),
+  row('listCachePools', 'aligned', 'every-nameservice', { note: 'each pool once' }),
 
   // Encryption and erasure coding
   row('createEncryptionZone', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getEZForPath', 'aligned', 'one-path', { path: 1, reply: ['zone.path'], match: 'present' }),
-  row('listEncryptionZones', 'aligned', 'later'),
+  row('listEncryptionZones', 'aligned', 'every-nameservice', { note: `${IDS_NOTE}; ${SHOWN_NOTE}` }),
   row('reencryptEncryptionZone', 'once', 'one-path', {
     path: 2,
-    subtree: true,
-    note: 'for / or with mount points below the zone: not yet; the Java Router refuses all',
+    several: 'every',
+    note: 'the Java Router refuses it',
   }),
-  row('listReencryptionStatus', 'aligned', 'later'),
+  row('listReencryptionStatus', 'aligned', 'every-nameservice', { note: `${IDS_NOTE}; ${SHOWN_NOTE}` }),
   row('getDataEncryptionKey', 'aligned', 'refused', {
     because: 'the key is that of one block pool and the call does not say which',
     note: 'answered where there is one nameservice',
@@ -263,13 +268,13 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('setErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
   row('unsetErasureCodingPolicy', 'once', 'one-path', { path: 1, several: 'every' }),
   row('getErasureCodingPolicy', 'aligned', 'one-path', { path: 1 }),
-  row('getErasureCodingPolicies', 'aligned', 'later'),
-  row('getErasureCodingCodecs', 'aligned', 'later'),
+  row('getErasureCodingPolicies', 'aligned', 'every-nameservice', { note: 'equal ones once' }),
+  row('getErasureCodingCodecs', 'aligned', 'every-nameservice'),
   row('getECTopologyResultForPolicies', 'observed', 'every-nameservice', { category: 'UNCHECKED' }),
-  row('addErasureCodingPolicies', 'once', 'later'),
-  row('removeErasureCodingPolicy', 'once', 'later'),
-  row('enableErasureCodingPolicy', 'once', 'later'),
-  row('disableErasureCodingPolicy', 'once', 'later'),
+  row('addErasureCodingPolicies', 'once', 'every-nameservice'),
+  row('removeErasureCodingPolicy', 'once', 'every-nameservice'),
+  row('enableErasureCodingPolicy', 'once', 'every-nameservice'),
+  row('disableErasureCodingPolicy', 'once', 'every-nameservice'),
 
   // The cluster
   row('getServerDefaults', 'aligned', 'any-nameservice'),
@@ -448,7 +453,6 @@ function buildMethod(index: number, protocol: number, { name, kind, strategy, mo
     retry: more.retry ?? (kind === 'once' ? 'AtMostOnce' : 'Idempotent'),
     mountCheck: more.mountCheck ?? false,
     mountCheck2: more.mountCheck2 ?? false,
-    subtree: more.subtree ?? false,
     quotaCheck: more.quotaCheck ?? false,
     several: more.several ?? 'first',
     match: more.match ?? 'any',

@@ -240,7 +240,7 @@ export class MountSnapshot {
     return (this.words[this.mountsAt + mount * MOUNT_WORDS + MountWord.TYPES] as number) > 0;
   }
 
-  /** A mount and those that cover it, from itself upwards. */
+  /** A mount and those that cover it, from itself upwards. What the last `find` said of its path stays. */
   mountsAbove(mount: number): number[] {
     const mounts = [mount];
     const start = this.sourceStart(mount);
@@ -251,7 +251,9 @@ export class MountSnapshot {
       if (above === NO_MOUNT) break;
       if (above !== mounts.at(-1)) mounts.push(above);
     }
-    Object.assign(this, { atMount, matchedEnd, mountsBelow });
+    this.atMount = atMount;
+    this.matchedEnd = matchedEnd;
+    this.mountsBelow = mountsBelow;
     return mounts;
   }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_CONCAT_FILES } from '../../src/composed/moves/concat.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -188,6 +189,14 @@ describe('a concat', () => {
     await ns1.stop();
     expect((await client.call(CALL)).status).toBe('SUCCESS');
     expect(ns0.callsOf({ method: 'concat' })[0]?.request).toMatchObject({ trg: '/m0/t', srcs: ['/m0/a'] });
+  });
+
+  it('of more files than are looked for is refused', async () => {
+    const { client } = await start();
+    const srcs = Array.from({ length: MAX_CONCAT_FILES }, (_, i) => `/m/${i}`);
+    const reply = await client.call({ method: 'concat', request: { trg: '/m/t', srcs } });
+    expect(reply).toMatchObject({ exception: IO, message: expect.stringContaining('join them in parts') });
+    expect(ns0.calls).toEqual([]);
   });
 
   it('names the nameservice that may have one and is dead', async () => {

@@ -7,10 +7,9 @@ import { Failure } from '../failure.ts';
 import type { Method } from '../method.ts';
 import { replaceRequest } from '../rebuild.ts';
 import { SEVERAL } from '../resolve.ts';
-import { refuseLater } from './refused.ts';
 
 /**
- * Paths in lists or embedded messages (concat, cache directives): decoded whole; all of them must lie in one nameservice. The rebuilt
+ * Paths in lists or embedded messages (concat): decoded whole; all of them must lie in one nameservice. The rebuilt
  * request takes the place of the client's, which is kept: when the mount table changes before it is sent, it is resolved from that anew.
  */
 export function answerByDeepPaths(engine: Engine, call: Call): void {
@@ -56,11 +55,7 @@ export function answerByDeepPaths(engine: Engine, call: Call): void {
   }
   if (several && answerDeepPaths(engine, call)) return;
   const [only] = found;
-  if (only === undefined || several) {
-    refuseLater(engine, call);
-    return;
-  }
-  if (found.size > 1) {
+  if (only === undefined || several || found.size > 1) {
     engine.fail(
       call,
       Failure.IO,

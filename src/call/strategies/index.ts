@@ -15,7 +15,7 @@ import { answerEnclosingRoot } from './enclosing-root.ts';
 import { answerLocally } from './local.ts';
 import { answerNamedNameservices } from './named-nameservices.ts';
 import { answerOnePath } from './one-path.ts';
-import { refuseLater, refuseUnsupported } from './refused.ts';
+import { refuseUnsupported } from './refused.ts';
 import { answerTwoPaths } from './two-paths.ts';
 
 /** Takes a call that has just arrived (or whose mount table changed) and brings it on its way: `engine.forward`, `succeed` or `fail`. */
@@ -29,7 +29,6 @@ const HANDLERS: Readonly<Partial<Record<Strategy, StrategyHandler>>> = {
   'any-nameservice': answerAnyNameservice,
   local: answerLocally,
   refused: refuseUnsupported,
-  later: refuseLater,
 };
 
 /** Methods with a way of their own, by `PROTOCOL.METHOD`: the router completes or merges their answers, or keeps them. */

@@ -4,7 +4,6 @@ import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
 import { BY_INODE, SEVERAL } from '../resolve.ts';
 import { answerInodePath } from './inode-path.ts';
-import { refuseLater } from './refused.ts';
 import { translateReplyPaths } from './reply-paths.ts';
 import { explainMissingHome } from './trash-home.ts';
 
@@ -14,10 +13,6 @@ export function answerOnePath(engine: Engine, call: Call): void {
   if (nameservice === SEVERAL) answerAtLocations(engine, call);
   if (nameservice < 0) return;
   const method = call.method as Method;
-  if (method.subtree && engine.resolver.mountsBelow) {
-    refuseLater(engine, call);
-    return;
-  }
   if (call.path !== null && method.replyPaths.length > 0) translateReplyPaths(engine, call);
   else if (engine.resolver.inTrash && method.name === 'mkdirs') explainMissingHome(engine, call, nameservice);
   engine.forward(call, nameservice);

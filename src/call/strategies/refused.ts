@@ -9,13 +9,3 @@ export function refuseUnsupported(engine: Engine, call: Call): void {
   engine.counters.add(Counter.callsUnsupported);
   engine.fail(call, Failure.UNSUPPORTED, `Operation "${(call.method as Method).name}" is not supported`);
 }
-
-/** Its answer would have to be merged from several nameservices, which this release does not do (the manual lists these methods). */
-export function refuseLater(engine: Engine, call: Call): void {
-  engine.counters.add(Counter.callsUnsupported);
-  engine.fail(
-    call,
-    Failure.UNSUPPORTED,
-    `Operation "${(call.method as Method).name}" is not supported over several nameservices`,
-  );
-}

@@ -4,7 +4,7 @@ import { longOf } from '../everywhere/merges.ts';
 import { locate, requireTargets } from '../locate.ts';
 import { Refused } from '../refused.ts';
 import { clientPathsOf } from './client-path.ts';
-import { nameserviceIdsOf } from './nameservice-ids.ts';
+import { nameserviceIdsOf, type OwnId } from './nameservice-ids.ts';
 import { idIn, readPage } from './pages.ts';
 import { reachOfAll } from './reach.ts';
 
@@ -32,7 +32,7 @@ export async function listDirectives(c: Composition): Promise<Outcome> {
   if (wanted !== null && (only === null || !sought.paths.has(only.nameservice))) {
     throw new Refused(INVALID_REQUEST, `Did not find requested id ${wanted}`);
   }
-  const { entries, hasMore } = await readPage(c, {
+  const page = readPage(c, {
     nameservices: only === null ? sought.paths.keys() : [only.nameservice],
     after: only === null ? idIn({ id: request['prevId'] ?? 0 }) : 0n,
     field: 'elements',
@@ -54,7 +54,22 @@ export async function listDirectives(c: Composition): Promise<Outcome> {
       return path === null ? null : { ...entry, info: { ...own, id: ids.toClient(nameservice, idIn(own)), path } };
     },
   });
-  return c.write({ elements: entries, hasMore });
+  try {
+    const { entries, hasMore } = await page;
+    return c.write({ elements: entries, hasMore });
+  } catch (error) {
+    throw only !== null && error instanceof Refused ? tellClientId(c, only, error) : error;
+  }
+}
+
+/** NameNodes write `No directive with ID 7 found.` or `Did not find requested id 7`: the number becomes the client's. */
+export function tellClientId({ engine }: Composition, { nameservice, id }: OwnId, refused: Refused): Refused {
+  const clientId = nameserviceIdsOf(engine).toClient(nameservice, id);
+  const text = refused.message.replace(
+    new RegExp(`\\b(id:? )${id}\\b`, 'gi'),
+    (_, word: string) => `${word}${clientId}`,
+  );
+  return new Refused(refused.className, text, refused.detail);
 }
 
 async function seek(c: Composition, path: Plain['path'] | undefined): Promise<Sought> {

@@ -1,12 +1,12 @@
 import type { Plain } from '../../wire/messages.ts';
-import { type Answer, bodyOf, successesOf } from '../answer.ts';
+import { type Answer, successesOf } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { longOf } from '../everywhere/merges.ts';
 import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
 import { noteDivergence } from '../locations/answers.ts';
 import { Refused } from '../refused.ts';
-import { INVALID_REQUEST } from './cache-directives.ts';
+import { INVALID_REQUEST, tellClientId } from './cache-directives.ts';
 import { nameserviceIdsOf, type OwnId } from './nameservice-ids.ts';
 
 /**
@@ -73,11 +73,7 @@ async function askOwner(
   const answer = await c.ask(request, target, { unreachedMs: requiredUnreachedMs(c.engine) });
   const told = inClientsWords(answer, path, clientPath);
   if (told.ok) return told.body;
-  const clientId = nameserviceIdsOf(c.engine).toClient(nameservice, id);
-  const { className, message, detail } = told.refused;
-  // NameNodes write `No directive with ID 7 found.`
-  const text = message.replace(new RegExp(`\\b(ID:? )${id}\\b`, 'gi'), (_, word: string) => `${word}${clientId}`);
-  return bodyOf({ ...told, refused: new Refused(className, text, detail) });
+  throw tellClientId(c, { nameservice, id }, told.refused);
 }
 
 /** Throws Refused for an id that cannot be told to belong to a nameservice: another one's directive must not be hit. */

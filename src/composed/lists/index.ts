@@ -8,9 +8,10 @@ import { listPools } from './cache-pools.ts';
 import { addDirective, modifyDirective, removeDirective } from './change-directives.ts';
 import { answerCorruptFiles } from './corrupt-files.ts';
 import { addPolicies, uniteCodecs, unitePolicies } from './erasure-coding.ts';
-import { findLinkTarget } from './link-target.ts';
+import { answerLinkTarget } from './link-target.ts';
 import { listOpenFiles } from './open-files.ts';
 import { listSnapshottable } from './snapshottable.ts';
+import { answerZoneOfPath } from './zone-of-path.ts';
 import { listReencryptions, listZones } from './zones.ts';
 
 const done: Rule = { asks: 'nameservice', needs: 'all', merge: null };
@@ -21,7 +22,8 @@ export const LIST_HANDLERS: Handlers = {
   'ClientProtocol.listEncryptionZones': composed(listZones),
   'ClientProtocol.listReencryptionStatus': composed(listReencryptions),
   'ClientProtocol.listCorruptFileBlocks': answerCorruptFiles,
-  'ClientProtocol.getLinkTarget': composed(findLinkTarget),
+  'ClientProtocol.getLinkTarget': answerLinkTarget,
+  'ClientProtocol.getEZForPath': answerZoneOfPath,
   'ClientProtocol.listCachePools': ofAll(listPools),
   'ClientProtocol.addCachePool': everywhere(done),
   'ClientProtocol.modifyCachePool': everywhere(done),

@@ -1,14 +1,28 @@
-import type { Composition, Outcome } from '../composition.ts';
+import type { Call } from '../../call/call.ts';
+import type { Engine } from '../../call/engine.ts';
+import { REFUSED, SEVERAL } from '../../call/resolve.ts';
+import { type Composition, compose, type Outcome } from '../composition.ts';
 import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { locate, pathOf, requireTargets } from '../locate.ts';
 import { failureOf } from '../locations/answers.ts';
+import { answerWithDirectory } from '../view/made-directory.ts';
 import { clientPathsOf } from './client-path.ts';
 
+/** getLinkTarget: at and above mount points is no link. */
+export function answerLinkTarget(engine: Engine, call: Call): void {
+  const { resolver } = engine;
+  const { pathStart, pathEnd } = call.fields;
+  const nameservice = resolver.resolve(call, call.frame, call.start + pathStart, call.start + pathEnd, false);
+  const isPlace = nameservice >= 0 || nameservice === SEVERAL || nameservice === REFUSED;
+  if (isPlace && !resolver.atMount && !resolver.mountsBelow) compose(engine, call, findLinkTarget);
+  else answerWithDirectory(engine, call);
+}
+
 /**
- * getLinkTarget: with the path under which clients see what the link leads to, which may be far from the link. A target that no mount point
+ * With the path under which clients see what the link leads to, which may be far from the link. A target that no mount point
  * shows, or that is no absolute path, stays as it is: it is what the link says.
  */
-export async function findLinkTarget(c: Composition): Promise<Outcome> {
+async function findLinkTarget(c: Composition): Promise<Outcome> {
   const { engine, call, method } = c;
   const paths = await clientPathsOf(engine);
   const targets = requireTargets(locate(engine, call, pathOf(call), method.mountCheck));

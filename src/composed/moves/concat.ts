@@ -7,6 +7,9 @@ import { exists, type Spot, type Standing, survey } from '../locations/survey.ts
 import { Refused } from '../refused.ts';
 import { isSameRoot } from './pairs.ts';
 
+/** Files of one call that are looked for in several nameservices. NameNodes allow no more blocks in a file. */
+export const MAX_CONCAT_FILES = 10_000;
+
 /** A file of the call: where it may be and where it is. */
 interface Part {
   readonly spelled: string;
@@ -25,6 +28,12 @@ export async function concatFiles(c: Composition): Promise<Outcome> {
   const request = c.request();
   const target = request['trg'] as string;
   const names = [target, ...(request['srcs'] as string[])];
+  if (names.length > MAX_CONCAT_FILES) {
+    throw new Refused(
+      Failure.IO,
+      `concat of ${names.length} files, some of them on a mount point with several destinations: at most ${MAX_CONCAT_FILES} are looked for, join them in parts`,
+    );
+  }
   const located = names.map((name) => locate(engine, call, Buffer.from(name), method.mountCheck));
   const spots: Spot[] = located.map((each) => ({ path: each.path, targets: requireTargets(each) }));
   // One location alone need not be asked.

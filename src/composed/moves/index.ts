@@ -5,7 +5,6 @@ import { type Composition, compose, type Outcome } from '../composition.ts';
 import type { Handlers } from '../handlers.ts';
 import { reportByPool } from './bad-blocks.ts';
 import { concatFiles } from './concat.ts';
-import { addDirective } from './directives.ts';
 import { move } from './rename.ts';
 import { linkBetween } from './symlink.ts';
 
@@ -19,7 +18,6 @@ export function answerMove(engine: Engine, call: Call): void {
 /** Methods whose paths are in lists or embedded messages, when one of these has several locations. */
 const DEEP: Readonly<Record<string, (c: Composition) => Promise<Outcome>>> = {
   concat: concatFiles,
-  addCacheDirective: addDirective,
 };
 
 /** A method of `deepPaths`, one of which has several locations. False: it cannot be answered. */

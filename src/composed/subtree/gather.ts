@@ -57,11 +57,9 @@ export async function gatherSubtree(
     if (cell.weight !== 0 || isOwn) askCell(c, asked, method, cell, isOwn);
     if (needsDirectories(cell) || needsDirectories(cell.around)) askCell(c, asked, 'getContentSummary', cell, isOwn);
   }
-  const tops = new Map<string, Place>();
   for (const { clientPath, places, between } of regions) {
     for (const place of places) {
       for (const path of between) askStatus(c, asked, placeAt(place, clientPath, path), path);
-      tops.set(nameOf(method, place), place);
       if (!isCounted(asked, place)) askStatus(c, asked, place, clientPath);
     }
   }
