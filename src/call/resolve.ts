@@ -18,6 +18,7 @@ export const SEVERAL = -3;
 
 const SLASH = 0x2f;
 const NO_BYTES = Buffer.alloc(0);
+const ROOT = Buffer.from('/');
 const TRASH = Buffer.from('/.Trash/');
 const TRASH_ROOT = Buffer.from('/.Trash');
 const CURRENT = Buffer.from('Current');
@@ -115,8 +116,10 @@ export class Resolver {
       this.path = bytes.subarray(0, to);
     }
     const trash = this.#trashEnd(call, bytes, from, to);
-    const mount =
-      trash < 0 ? snapshot.find(bytes, from, to) : trash === to ? NO_MOUNT : snapshot.find(bytes, trash, to);
+    let mount: number;
+    if (trash < 0) mount = snapshot.find(bytes, from, to);
+    // What lay in the root goes directly into `Current`.
+    else mount = trash === to ? snapshot.find(ROOT, 0, ROOT.length) : snapshot.find(bytes, trash, to);
     this.mount = mount;
     this.inTrash = trash >= 0;
     if (this.inTrash || this.#atTrashRoot) {

@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_NARROWED_MOUNTS } from '../../src/composed/lists/reach.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import type { MountRecord } from '../support/inline-router.ts';
 import { makeTree } from '../support/make-tree.ts';
@@ -9,6 +11,8 @@ import { refusal, severalMount } from '../support/several-mounts.ts';
 
 const LIST = 'ClientProtocol.listOpenFiles';
 const PAGES_OF_2 = { simulator: { listingLimit: 2 } };
+const DEFAULT_NS0 = { keys: { 'dfs.federation.router.default.nameserviceId': 'ns0' } };
+const NAMES_OF_20 = Array.from({ length: 20 }, (_, i) => `n${i}`);
 const MOUNTS = ['/m=ns1:/target', '/m/in=ns0:/inner', '/z=ns1:/target/z'];
 
 interface OpenFiles {
@@ -45,7 +49,7 @@ describe('open files', () => {
   prove(
     LIST,
     'of all nameservices, each once under its client path',
-    { mounts: MOUNTS, ...PAGES_OF_2 },
+    { mounts: MOUNTS, ...DEFAULT_NS0, ...PAGES_OF_2 },
     async (cluster) => {
       const [client, ns0, ns1] = [await cluster.connect(), await cluster.direct('ns0'), await cluster.direct('ns1')];
       // Both give out the same inode numbers.
@@ -62,7 +66,7 @@ describe('open files', () => {
     },
   );
 
-  prove(LIST, 'below a path', { mounts: MOUNTS, ...PAGES_OF_2 }, async (cluster) => {
+  prove(LIST, 'below a path', { mounts: MOUNTS, ...DEFAULT_NS0, ...PAGES_OF_2 }, async (cluster) => {
     const [client, ns0, ns1] = [await cluster.connect(), await cluster.direct('ns0'), await cluster.direct('ns1')];
     await makeTree(ns0, ['/a', '/inner/i', '/innernot']);
     await makeTree(ns1, ['/target/a', '/target/z/f', '/target/z/g', '/target/in/hidden', '/targetnot/f']);
@@ -96,6 +100,34 @@ describe('open files', () => {
     expect(await pagesOf(client, { types: ['BLOCKING_DECOMMISSION'] })).toEqual([[]]);
   });
 
+  prove(
+    LIST,
+    'of very many nameservices',
+    { nameservices: NAMES_OF_20, mounts: NAMES_OF_20.map((name) => `/m/${name}=${name}:/t`), ...PAGES_OF_2 },
+    async (cluster) => {
+      const expected: string[] = [];
+      for (const name of NAMES_OF_20) {
+        const files = name === 'n7' || name === 'n12' ? ['f', 'g', 'h', 'i'] : ['f'];
+        const direct = await cluster.direct(name);
+        await makeTree(
+          direct,
+          files.map((each) => `/t/${each}`),
+        );
+        expected.push(...files.map((each) => `/m/${name}/${each}`));
+      }
+      expect(await pathsOf(await cluster.connect())).toEqual(expected.sort());
+    },
+  );
+
+  prove(LIST, "in the caller's trash", { mounts: MOUNTS, ...DEFAULT_NS0, ...PAGES_OF_2 }, async (cluster) => {
+    const [client, ns0, ns1] = [await cluster.connect(), await cluster.direct('ns0'), await cluster.direct('ns1')];
+    const trash = '/user/hdfs/.Trash/Current';
+    await makeTree(ns0, [`${trash}/a`, '/b']);
+    await makeTree(ns1, [`${trash}/m/a`, `${trash}/m/b`, '/target/f']);
+    expect(await pathsOf(client, '/user/hdfs/.Trash')).toEqual([`${trash}/a`, `${trash}/m/a`, `${trash}/m/b`]);
+    expect(await pathsOf(client, `${trash}/m`)).toEqual([`${trash}/m/a`, `${trash}/m/b`]);
+  });
+
   prove(LIST, 'for superusers', { mounts: MOUNTS }, async (cluster) => {
     const alice = await cluster.connect('alice');
     expect(await refusal(alice.call(LIST, { id: 0, types: [], path: '/' }))).toMatch(/^AccessControlException: /);
@@ -104,7 +136,7 @@ describe('open files', () => {
   prove(
     LIST,
     'ids of one nameservice stay as they are',
-    { nameservices: ['ns0'], mounts: ['/m=ns0:/t'] },
+    { nameservices: ['ns0'], mounts: ['/m=ns0:/t'], ...DEFAULT_NS0 },
     async (cluster) => {
       const [client, ns0] = [await cluster.connect(), await cluster.direct('ns0')];
       await makeTree(ns0, ['/t/a', '/b']);
@@ -119,7 +151,6 @@ describe('open files', () => {
     'without a default nameservice, and below a directory of mount points',
     {
       mounts: ['/top/one=ns0:/one', '/top/two=ns1:/two'],
-      keys: { 'dfs.federation.router.default.nameservice.enable': 'false' },
       ...PAGES_OF_2,
     },
     async (cluster) => {
@@ -134,6 +165,24 @@ describe('open files', () => {
       );
     },
   );
+});
+
+describe('open files below very many mount points', () => {
+  const MANY = MAX_NARROWED_MOUNTS + 1;
+  const many = (target: string): string[] => Array.from({ length: MANY }, (_, i) => `/many/${i}=ns1:${target}/${i}`);
+
+  prove(LIST, 'of the whole nameservice', { mounts: many('/t') }, async (cluster) => {
+    const [client, ns1] = [await cluster.connect(), await cluster.direct('ns1')];
+    await makeTree(ns1, ['/t/0/f', `/t/${MANY - 1}/f`, '/unseen', '/u/1/f']);
+    const listed = pathsOf(client, '/many');
+    // The table changes while the way back is made from it.
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    cluster.router.swapMounts(many('/u'));
+    await listed;
+    expect(await pathsOf(client, '/many')).toEqual(['/many/1/f']);
+    cluster.router.swapMounts(many('/t'));
+    expect(await pathsOf(client, '/many')).toEqual(['/many/0/f', `/many/${MANY - 1}/f`]);
+  });
 });
 
 describe('open files of random trees', () => {

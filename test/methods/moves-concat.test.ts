@@ -96,6 +96,22 @@ describe('concat', () => {
   });
 });
 
+describe.each(['HASH_ALL', 'RANDOM'])('an upload in parts to a mount of order %s', (order) => {
+  const UPLOADS = { mounts: [severalMount(order)], simulator: OPTIONS.simulator };
+  prove('ClientProtocol.concat', 'has them in one nameservice', UPLOADS, async (cluster) => {
+    const client = await cluster.connect();
+    for (let upload = 0; upload < 4; upload++) {
+      const parts = `/m/file${upload}_multipart_0ee994d6-84d3-4cd2-a572-8984692d259${upload}`;
+      const srcs = Array.from({ length: 6 }, (_, i) => `${parts}/${i}.part`);
+      const trg = `${parts}/file${upload}`;
+      for (const src of [...srcs, trg]) await writeFile(client, src, src === trg ? 0 : 1);
+      await client.call('ClientProtocol.concat', { trg, srcs });
+      await client.call('ClientProtocol.rename2', { src: trg, dst: `/m/file${upload}`, overwriteDest: false });
+      expect(await lengthOf(client, `/m/file${upload}`)).toBe(6 * BLOCK_BYTES);
+    }
+  });
+});
+
 describe('createSymlink', () => {
   prove('ClientProtocol.createSymlink', 'goes where its target is; NameNodes refuse it', OPTIONS, async (cluster) => {
     const client = await cluster.connect();

@@ -1,7 +1,6 @@
 import { EVERYWHERE_HANDLERS } from '../../composed/everywhere/index.ts';
 import { LIST_HANDLERS } from '../../composed/lists/index.ts';
 import { LOCATION_HANDLERS } from '../../composed/locations/index.ts';
-import { MOVE_HANDLERS } from '../../composed/moves/index.ts';
 import { SUBTREE_HANDLERS } from '../../composed/subtree/index.ts';
 import { VIEW_HANDLERS } from '../../composed/view/index.ts';
 import type { Call } from '../call.ts';
@@ -36,7 +35,6 @@ const OWN_WAY: Readonly<Record<string, StrategyHandler>> = {
   'ClientProtocol.getServerDefaults': answerServerDefaults,
   'ClientProtocol.getEnclosingRoot': answerEnclosingRoot,
   ...LOCATION_HANDLERS,
-  ...MOVE_HANDLERS,
   ...VIEW_HANDLERS,
   ...SUBTREE_HANDLERS,
   ...EVERYWHERE_HANDLERS,

@@ -26,7 +26,7 @@ export function answerTwoPaths(engine: Engine, call: Call): void {
     engine.fail(call, resolver.className, resolver.message);
     return;
   }
-  if (resolver.mountsBelow && method.name.startsWith('rename')) {
+  if ((resolver.atMount || resolver.mountsBelow) && method.name.startsWith('rename')) {
     // Mount points make a directory of it, of which the NameNode need not know.
     answerMove(engine, call);
     return;

@@ -13,7 +13,7 @@ export const MAX_ASKED_AHEAD = 16;
 /** A page that has so many entries is not filled further; one nameservice alone may give more. */
 export const FULL_PAGE_ENTRIES = 1_000;
 /** Pages of NameNodes for one page of a client; more are needed only where next to nothing of a nameservice is shown. */
-export const MAX_PAGES = 10_000;
+export const MAX_PAGES = 1_000;
 
 /** A list in the order of ids that clients read page by page, over several nameservices. */
 export interface PagedList {

@@ -19,6 +19,8 @@ import {
 
 const MKDIRS = clientMethod('mkdirs');
 const PERMISSION_MASK = 0o777;
+/** Of directories whose targets are missing: as mount points and directories of the root usually have. */
+const UNKNOWN_PERMISSION = 0o755;
 /** A directory that is made on the way can be entered and written by its owner. */
 const OWNER_WRITE_EXECUTE = 0o300;
 
@@ -43,7 +45,7 @@ export async function createFile(c: Composition, located: Located): Promise<Outc
     const hasParent = (target: Target): boolean => parent[targets.indexOf(target)]?.kind === 'directory';
     reachable.sort((a, b) => Number(hasParent(b)) - Number(hasParent(a)));
   } else if (located.everywhere && above !== null && parent !== null) {
-    const blocked = await makeParents(c, above, parent, request, options);
+    const blocked = await makeParents(c, above, parent, options);
     if (blocked !== null) return targets[blocked.location] as Target;
   }
   return located.faultTolerant ? await createSomewhere(c, located, reachable) : (reachable[0] as Target);
@@ -57,7 +59,6 @@ async function makeParents(
   c: Composition,
   above: Spot,
   parent: readonly Standing[],
-  request: Plain,
   options: AskOptions,
 ): Promise<Standing | null> {
   const lacking = parent.filter(({ kind }) => kind === 'nothing').map(({ target }) => target);
@@ -66,7 +67,7 @@ async function makeParents(
   const blocked = found?.find(({ kind }) => kind === 'file');
   if (blocked !== undefined) return blocked;
   const status = found?.find(exists)?.status;
-  const permission = ((status?.['permission'] ?? request['masked']) as Plain)['perm'] as number;
+  const permission = status === undefined ? UNKNOWN_PERMISSION : ((status['permission'] as Plain)['perm'] as number);
   const perm = (permission & PERMISSION_MASK) | OWNER_WRITE_EXECUTE;
   const message = { src: above.path, masked: { perm }, createParent: true };
   await c.askAll(c.other(MKDIRS, message), lacking, options);

@@ -2,6 +2,7 @@ import { type MountOrder, ORDERS } from '../entry.ts';
 import type { MountSnapshot } from '../snapshot.ts';
 import type { OrderFigures } from './figures.ts';
 import { MAX_RING_POINTS, RingCache } from './hash-ring.ts';
+import { uploadOf } from './multipart-uploads.ts';
 import { reduceTemporaryName } from './temporary-names.ts';
 
 /** Answer of `firstNameservice` when nothing comes before the order of the record. */
@@ -23,7 +24,8 @@ const remembered = new WeakMap<MountSnapshot, Map<number, MountNameservices>>();
  * Index in the snapshot of the nameservice that comes first for a path under a mount, or RECORD_ORDER. It is always one of the mount's own.
  *
  * `rawPath` is the path as the client sent it: Java routers hash it before they clean it of needless slashes, and files must be found under
- * the nameservice where those put them. `mountSourcePath` is the mount's source path; for a path inside trash it is the path itself.
+ * the nameservice where those put them; only the parts of a multipart upload are kept together. `mountSourcePath` is the mount's source path;
+ * for a path inside trash it is the path itself.
  * `clientAddress` as in ClientIdentity. `random` gives 0 up to but not 1. `preferencePercent`: how many of 100 files the order SPACE gives to
  * the nameservice with more space.
  */
@@ -38,7 +40,10 @@ export function firstNameservice(
   preferencePercent: number,
 ): number {
   if (snapshot.destinationCount(mount) < 2) return RECORD_ORDER;
-  switch (ORDERS[snapshot.orderOf(mount)] as MountOrder) {
+  const order = ORDERS[snapshot.orderOf(mount)] as MountOrder;
+  const upload = order === 'HASH' || order === 'LEADER_FOLLOWER' ? null : uploadOf(rawPath);
+  if (upload !== null) return hashOwner(snapshot, mount, upload);
+  switch (order) {
     case 'HASH':
       return hashOwner(snapshot, mount, cutToChild(rawPath, mountSourcePath));
     case 'HASH_ALL':

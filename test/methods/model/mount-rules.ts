@@ -11,6 +11,8 @@ export interface Location {
 export interface Forced {
   readonly className: string;
   readonly text: string;
+  /** Instead of an exception the answer is false. */
+  readonly isFalse?: true;
 }
 
 const ALL_ORDERS: ReadonlySet<unknown> = new Set(['HASH_ALL', 'RANDOM', 'SPACE', 'LEADER_FOLLOWER']);
@@ -84,7 +86,8 @@ export class MountRules {
   skeleton(): string[] {
     const paths = new Set(['/']);
     for (const { srcPath } of this.mounts) {
-      for (let end = srcPath.indexOf('/', 1); end > 0; end = srcPath.indexOf('/', end + 1)) paths.add(srcPath.slice(0, end));
+      for (let end = srcPath.indexOf('/', 1); end > 0; end = srcPath.indexOf('/', end + 1))
+        paths.add(srcPath.slice(0, end));
       paths.add(srcPath);
     }
     return [...paths].sort();
@@ -93,10 +96,16 @@ export class MountRules {
   /** Why a change of `path` by this method is refused whatever is there, null when it is not. */
   refusalOfChange(method: string, path: string, isChecked = MOUNT_CHECKED.has(method)): Forced | null {
     if (isChecked && this.mountsBelow(path)) {
-      return { className: 'AccessControlException', text: 'The operation is not allowed because there are mount points: ' };
+      return {
+        className: 'AccessControlException',
+        text: 'The operation is not allowed because there are mount points: ',
+      };
     }
     if (isChecked && this.atMount(path)) {
-      return { className: 'AccessControlException', text: `The operation is not allowed because the path: ${path} is a mount point` };
+      return {
+        className: 'AccessControlException',
+        text: `The operation is not allowed because the path: ${path} is a mount point`,
+      };
     }
     const mount = this.covering(path);
     if (mount?.['readOnly'] === true) {

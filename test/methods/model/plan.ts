@@ -148,7 +148,11 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ op: fc.constant('setTimes' as const), path: existing, mtime: fc.integer({ min: 1, max: 9 }) }),
+    arbitrary: fc.record({
+      op: fc.constant('setTimes' as const),
+      path: existing,
+      mtime: fc.integer({ min: 1, max: 9 }),
+    }),
   },
   {
     weight: 1,
@@ -158,17 +162,35 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       replication: fc.integer({ min: 1, max: 3 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('truncate' as const), path: existing, bytes: fc.constantFrom(0, 5, 10, 200) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ op: fc.constant('setXAttr' as const), path: existing, name: attribute, value: fc.constantFrom('x', 'y') }),
+    arbitrary: fc.record({
+      op: fc.constant('truncate' as const),
+      path: existing,
+      bytes: fc.constantFrom(0, 5, 10, 200),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('setXAttr' as const),
+      path: existing,
+      name: attribute,
+      value: fc.constantFrom('x', 'y'),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('removeXAttr' as const), path: existing, name: attribute }) },
-  { weight: 6, arbitrary: fc.record({ op: fc.constant('read' as const), path: existing, how: fc.constantFrom(...READS) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ op: fc.constant('read' as const), path: existing, how: fc.constantFrom(...READS) }),
+  },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('list' as const), path: existing, located: fc.boolean() }) },
   {
     weight: 1,
-    arbitrary: fc.record({ op: fc.constant('batch' as const), paths: fc.array(existing, { minLength: 1, maxLength: 4 }) }),
+    arbitrary: fc.record({
+      op: fc.constant('batch' as const),
+      paths: fc.array(existing, { minLength: 1, maxLength: 4 }),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('ancestors' as const), path: existing }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('trash' as const), path: existing }) },
@@ -212,7 +234,9 @@ function layOut(drafts: readonly MountDraft[], used: readonly string[], defaultN
   const mounts: MountRecord[] = [];
   const directories: Location[] = [];
   const files: Location[] = [];
-  const sorted = drafts.map((draft, i) => ({ draft, i })).sort((a, b) => a.draft.srcPath.length - b.draft.srcPath.length);
+  const sorted = drafts
+    .map((draft, i) => ({ draft, i }))
+    .sort((a, b) => a.draft.srcPath.length - b.draft.srcPath.length);
   for (const { draft, i } of sorted) {
     const above = new MountRules(mounts, defaultNameservice).covering(draft.srcPath);
     const chosen = draft.nameservices.filter((each) => used.includes(each));
@@ -236,7 +260,7 @@ function layOut(drafts: readonly MountDraft[], used: readonly string[], defaultN
       directories.push({ nameservice: nameserviceId, path });
     }
   }
-  for (const { draft } of sorted) hide(draft, mounts, defaultNameservice, directories, files);
+  for (const { draft } of sorted) hide(draft, mounts, defaultNameservice, files);
   return { mounts, directories, files };
 }
 
@@ -250,7 +274,9 @@ function targetOf(
 ): string {
   if (isDefault) return place === 'same' ? srcPath : join(srcPath, place === 'deep' ? `t${i}/x` : `t${i}`);
   const around = above?.destinations.find(({ nameserviceId }) => nameserviceId === nameservice);
-  if (place === 'same' && above !== null && around !== undefined) {
+  // With HASH and LOCAL a directory is in one location; a target in another would make it two.
+  const isOne = above?.destinations.length === 1 || !['HASH', 'LOCAL'].includes(String(above?.['destOrder']));
+  if (place === 'same' && above !== null && around !== undefined && isOne) {
     return join(around.path, above.srcPath === '/' ? srcPath.slice(1) : srcPath.slice(above.srcPath.length + 1));
   }
   return place === 'deep' ? `/t${i}/x` : `/t${i}`;
@@ -261,7 +287,6 @@ function hide(
   { srcPath, hidden }: MountDraft,
   mounts: readonly MountRecord[],
   defaultNameservice: string,
-  directories: Location[],
   files: Location[],
 ): void {
   if (hidden === 'nothing' || srcPath === '/') return;

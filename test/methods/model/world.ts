@@ -1,5 +1,5 @@
-import { GivenFigures } from '../../../src/mount/order/figures.ts';
 import { RpcClient } from '../../../src/control/rpc-client.ts';
+import { GivenFigures } from '../../../src/mount/order/figures.ts';
 import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import { InlineRouter } from '../../support/inline-router.ts';
 import { MethodClient } from '../../support/method-cluster.ts';
@@ -8,7 +8,6 @@ import { type Location, MountRules, parentOf } from './mount-rules.ts';
 import { NAMESERVICES, type Plan } from './plan.ts';
 
 export const USER = 'hdfs';
-export const HOME = `/user/${USER}`;
 /** The nameservice behind no router: one plain tree. */
 const PLAIN = 'plain';
 const HOST = '127.0.0.1';
@@ -95,9 +94,12 @@ export class World implements AsyncDisposable {
     const holders: { location: Location; isDirectory: boolean }[] = [];
     for (const location of locations) {
       try {
-        const { fs } = await this.of(location.nameservice).call<{ fs?: { fileType: string } }>('ClientProtocol.getFileInfo', {
-          src: location.path,
-        });
+        const { fs } = await this.of(location.nameservice).call<{ fs?: { fileType: string } }>(
+          'ClientProtocol.getFileInfo',
+          {
+            src: location.path,
+          },
+        );
         if (fs !== undefined) holders.push({ location, isDirectory: fs.fileType === 'IS_DIR' });
       } catch {
         // A file in its way.
@@ -119,17 +121,23 @@ async function connect(port: number): Promise<MethodClient> {
 
 async function empty(client: MethodClient): Promise<void> {
   for (;;) {
-    const { dirList } = await client.call<{ dirList: { partialListing: { path: Buffer }[] } }>('ClientProtocol.getListing', {
-      src: '/',
-      startAfter: Buffer.alloc(0),
-      needLocation: false,
-    });
+    const { dirList } = await client.call<{ dirList: { partialListing: { path: Buffer }[] } }>(
+      'ClientProtocol.getListing',
+      {
+        src: '/',
+        startAfter: Buffer.alloc(0),
+        needLocation: false,
+      },
+    );
     if (dirList.partialListing.length === 0) break;
     for (const { path } of dirList.partialListing) {
       await client.call('ClientProtocol.delete', { src: `/${path.toString()}`, recursive: true });
     }
   }
-  const { xAttrs } = await client.call<{ xAttrs?: { name: string }[] }>('ClientProtocol.getXAttrs', { src: '/', xAttrs: [] });
+  const { xAttrs } = await client.call<{ xAttrs?: { name: string }[] }>('ClientProtocol.getXAttrs', {
+    src: '/',
+    xAttrs: [],
+  });
   for (const { name } of xAttrs ?? []) {
     await client.call('ClientProtocol.removeXAttr', { src: '/', xAttr: { namespace: 'USER', name } });
   }
