@@ -13,6 +13,8 @@ export interface Forced {
   readonly text: string;
   /** Instead of an exception the answer is false. */
   readonly isFalse?: true;
+  /** As good. */
+  readonly or?: Forced;
 }
 
 const ALL_ORDERS: ReadonlySet<unknown> = new Set(['HASH_ALL', 'RANDOM', 'SPACE', 'LEADER_FOLLOWER']);

@@ -76,12 +76,17 @@ export async function concatRefusal(
     const refusal = rules.refusalOfChange('concat', path);
     if (refusal !== null) return refusal;
   }
-  const nameservices = new Set<string>();
+  let common: Set<string> | null = null;
+  let isMissing = false;
   for (const path of [target, ...sources]) {
     const locations = rules.locations(path);
-    const holders =
-      locations.length === 1 ? locations : (await world.holders(locations)).map(({ location }) => location);
-    for (const { nameservice } of holders) nameservices.add(nameservice);
+    const holders = locations.length === 1 ? [] : (await world.holders(locations)).map(({ location }) => location);
+    isMissing ||= locations.length > 1 && holders.length === 0;
+    const nameservices = new Set((holders.length === 0 ? locations : holders).map(({ nameservice }) => nameservice));
+    common = common === null ? nameservices : common.intersection(nameservices);
   }
-  return nameservices.size > 1 ? { className: 'IOException', text: '' } : null;
+  const elsewhere: Forced = { className: 'IOException', text: 'Cannot concatenate source file' };
+  // Whether it is missing, or would be in another nameservice: both are true.
+  if (isMissing) return { className: 'FileNotFoundException', text: '', or: elsewhere };
+  return common?.size === 0 ? { className: 'IOException', text: '' } : null;
 }

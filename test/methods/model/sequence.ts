@@ -408,10 +408,11 @@ export class Sequence {
     return await ask(this.#world.routed, method, request);
   }
 
-  #expectRefusal(routed: Outcome | object, { className, text, isFalse }: Forced): void {
+  #expectRefusal(routed: Outcome | object, { className, text, isFalse, or }: Forced): void {
     if (isFalse === true) return this.#expectSame(routed, { value: { result: false } });
     const refusal = 'error' in routed ? (routed as { error: string; text: string }) : null;
     if (refusal?.error === className && refusal.text.includes(text)) return;
+    if (or !== undefined) return this.#expectRefusal(routed, or);
     throw new Divergence(`expected ${className}: …${text}…\nbut got  ${show(routed)}`);
   }
 
