@@ -8,7 +8,7 @@
  * client id and call id for its retry cache in the same way. Since the first occurrence counts, wherever it stands, every part of the
  * client's own context that contains one of the keys is dropped: also a key that we left out must not be filled in by the client.
  */
-import { copyBytes, readVarint32, varint32Size } from './varint.ts';
+import { copyBytes, readVarint32, varint32Size, writeVarint32 } from './varint.ts';
 
 const KEYS = [
   Buffer.from('clientIp:'),
@@ -21,6 +21,7 @@ const SHORTEST_KEY_BYTES = 9;
 const COLON = 0x3a;
 const MINUS = 0x2d;
 const ZERO = 0x30;
+const NINE = 0x39;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
 /**
@@ -30,6 +31,10 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef');
 const MAX_NAMED_CLIENT_ID_BYTES = 64;
 /** Longest decimal int32. */
 const MAX_DECIMAL_BYTES = 11;
+/** Length of the client ids that `setCall` takes. */
+export const USUAL_CLIENT_ID_BYTES = 16;
+/** Client id with its tag and length, tags and lengths of the context, the call id. */
+const MAX_FIELDS_BYTES = 2 + USUAL_CLIENT_ID_BYTES + 6 + 6 + MAX_DECIMAL_BYTES;
 
 /** The parts of the context that are the same for all calls of a client connection. */
 export class ContextPrefix {
@@ -45,6 +50,13 @@ export class ContextPrefix {
   readonly separatorMayFormKey: boolean;
   readonly clientId = Buffer.alloc(MAX_NAMED_CLIENT_ID_BYTES);
   clientIdBytes = -1;
+  /** fields[0, fieldsBytes): see `setCall`. */
+  readonly fields: Buffer;
+  fieldsBytes = 0;
+  /** The call id that stands in `fields`, the position of its first digit and how many they are; 0: `fields` is of another client id. */
+  #callId = 0;
+  #digitsAt = 0;
+  #digits = 0;
 
   /** Address and port of the client as NameNodes print them; the real user behind an impersonated one, else ''. */
   constructor(address: string, port: number, realUser = '', separator = ',') {
@@ -59,6 +71,7 @@ export class ContextPrefix {
     const plain =
       name.length > 0 && !name.includes(this.separator) && !name.includes(',') && !hasKey(name, 0, name.length);
     this.realUser = plain ? Buffer.from(`${separator}realUser:${realUser}`, 'utf8') : Buffer.alloc(0);
+    this.fields = Buffer.alloc(MAX_FIELDS_BYTES + this.bytes.length + this.realUser.length);
     this.separatorMayFormKey = /[a-zA-Z:]/.test(separator) || separator === '';
   }
 
@@ -71,6 +84,7 @@ export class ContextPrefix {
       if (i === bytes) return;
     }
     this.clientIdBytes = bytes;
+    this.#digits = 0;
     let at = this.fixedBytes;
     if (bytes > 0) {
       at = copyBytes(this.bytes, at, KEYS[2]!, 0, KEYS[2]!.length);
@@ -83,6 +97,41 @@ export class ContextPrefix {
       at = copyBytes(this.bytes, at, this.separator, 0, this.separator.length);
     }
     this.length = copyBytes(this.bytes, at, KEYS[3]!, 0, KEYS[3]!.length);
+  }
+
+  /**
+   * Makes `fields` the fields 4 (client id) and 7 (caller context) of the header of a call that carries no context of its own. The client
+   * id must be of the usual length. Most calls differ in the call id alone.
+   *
+   *   22 16 ID 3a LENGTH 0a LENGTH │ text up to `clientCallId:` · call id · real user
+   */
+  setCall(from: Buffer, start: number, callId: number): void {
+    this.setClientId(from, start, start + USUAL_CLIENT_ID_BYTES);
+    const { fields } = this;
+    const last = this.#digitsAt + this.#digits - 1;
+    if (callId === this.#callId + 1 && this.#digits > 0 && callId > 0 && fields[last] !== NINE) {
+      fields[last] = (fields[last] as number) + 1;
+    } else {
+      const digits = decimalBytes(callId);
+      if (digits !== this.#digits) this.#layFields(from, start, digits);
+      writeDecimal(fields, this.#digitsAt, callId);
+    }
+    this.#callId = callId;
+  }
+
+  #layFields(from: Buffer, start: number, digits: number): void {
+    const { fields, realUser } = this;
+    const contextBytes = this.length + digits + realUser.length;
+    fields[0] = 0x22;
+    fields[1] = USUAL_CLIENT_ID_BYTES;
+    let at = copyBytes(fields, 2, from, start, start + USUAL_CLIENT_ID_BYTES);
+    fields[at++] = 0x3a;
+    at = writeVarint32(fields, at, 1 + varint32Size(contextBytes) + contextBytes);
+    fields[at++] = 0x0a;
+    at = writeVarint32(fields, at, contextBytes);
+    this.#digitsAt = copyBytes(fields, at, this.bytes, 0, this.length);
+    this.#digits = digits;
+    this.fieldsBytes = copyBytes(fields, this.#digitsAt + digits, realUser, 0, realUser.length);
   }
 }
 
@@ -206,19 +255,17 @@ function hasKey(buffer: Buffer, start: number, end: number): boolean {
 }
 
 function writeDecimal(out: Buffer, at: number, value: number): number {
-  let rest = value;
-  let next = at;
-  if (rest < 0) {
-    out[next++] = MINUS;
-    rest = -rest;
-  }
-  const digits = decimalBytes(rest);
-  for (let i = next + digits - 1; i >= next; i--) {
-    const tenth = Math.floor(rest / 10);
+  const end = at + decimalBytes(value);
+  let first = at;
+  if (value < 0) out[first++] = MINUS;
+  // As uint32, which has the magnitude of each int32: a division of integers, not of doubles.
+  let rest = (value < 0 ? -value : value) >>> 0;
+  for (let i = end - 1; i >= first; i--) {
+    const tenth = (rest / 10) >>> 0;
     out[i] = ZERO + rest - tenth * 10;
     rest = tenth;
   }
-  return next + digits;
+  return end;
 }
 
 /** Length of an int32 in decimal. */

@@ -11,9 +11,18 @@
  *
  * That holds for a header of the fields 1–5 and 7, each once (APPENDABLE). Of any other header the fields 1, 2, 3, 4, 6 and 7 are
  * copied first: state ids of the client must not reach a NameNode that was not chosen for them.
+ *
+ * The usual header (rpcKind 2, rpcOp 0, callId, a client id of 16 bytes, maybe a retryCount) is written anew instead, with 5 last: client
+ * id and context are the same from call to call of a client, and are one copy.
  */
 import { type CallFields, CallFlag } from '../handoff/link.ts';
-import { type ContextPrefix, callerContextBound, plainContextBytes, writePlainContext } from './context.ts';
+import {
+  type ContextPrefix,
+  callerContextBound,
+  plainContextBytes,
+  USUAL_CLIENT_ID_BYTES,
+  writePlainContext,
+} from './context.ts';
 import {
   copyBytes,
   readVarint32,
@@ -83,6 +92,75 @@ export function spliceRequest(
   fields: CallFields,
   splice: RequestSplice,
 ): number {
+  const bodyEnd = Math.min(start + fields.bodyEnd, end);
+  const headerEnd = start + fields.headerEnd;
+  let next = isUsual(frame, start, fields, splice)
+    ? writeUsualHeader(out, at + 4, frame, start, fields, splice)
+    : writeHeader(out, at + 4, frame, start, fields, splice);
+  next = changesBody(fields, splice)
+    ? spliceBody(out, next, frame, start, fields, splice)
+    : copyBytes(out, next, frame, headerEnd, bodyEnd);
+  writeInt32(out, at, next - at - 4);
+  return next;
+}
+
+/** Whether the header is made of nothing but `08 02 10 00`, call id, a client id of the usual length and maybe a retryCount. */
+function isUsual(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): boolean {
+  const at = start + fields.headerStart;
+  return (
+    splice.prefix !== null &&
+    !splice.stateIdPresent &&
+    (fields.flags & CallFlag.APPENDABLE) !== 0 &&
+    fields.contextEnd === fields.contextStart &&
+    fields.clientIdEnd - fields.clientIdStart === USUAL_CLIENT_ID_BYTES &&
+    splice.callId === fields.callId &&
+    frame[at] === 0x08 &&
+    frame[at + 1] === 2 &&
+    frame[at + 2] === 0x10 &&
+    frame[at + 3] === 0
+  );
+}
+
+/** Writes the delimited header of a call that `isUsual`: `08 02 10 00 18 CALLID`, the fields 4 and 7, `28 TAG`. */
+function writeUsualHeader(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  fields: CallFields,
+  splice: RequestSplice,
+): number {
+  const prefix = splice.prefix as ContextPrefix;
+  const { callId } = fields;
+  const headerBytes = usualHeaderBytes(frame, start, fields, splice);
+  let next = writeVarint32(out, at, headerBytes);
+  out[next] = 0x08;
+  out[next + 1] = 2;
+  out[next + 2] = 0x10;
+  out[next + 3] = 0;
+  out[next + 4] = 0x18;
+  next = writeVarint32(out, next + 5, zigzag32(callId));
+  next = copyBytes(out, next, prefix.fields, 0, prefix.fieldsBytes);
+  out[next] = 0x28;
+  return writeVarint32(out, next + 1, zigzag32(splice.tag));
+}
+
+/** Length of what `writeUsualHeader` writes, without its prefix; prepares the context. */
+function usualHeaderBytes(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): number {
+  const prefix = splice.prefix as ContextPrefix;
+  prefix.setCall(frame, start + fields.clientIdStart, fields.callId);
+  return 6 + varint32Size(zigzag32(fields.callId)) + prefix.fieldsBytes + varint32Size(zigzag32(splice.tag));
+}
+
+/** Writes the delimited header of any call. */
+function writeHeader(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  fields: CallFields,
+  splice: RequestSplice,
+): number {
   const headerStart = start + fields.headerStart;
   const headerEnd = start + fields.headerEnd;
   const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
@@ -91,7 +169,7 @@ export function spliceRequest(
   const embeddedBytes = embeddedBytesOf(contextBytes);
   const headerBytes = headerBytesOf(frame, start, fields, splice, embeddedBytes);
 
-  let next = writeVarint32(out, at + 4, headerBytes);
+  let next = writeVarint32(out, at, headerBytes);
   next = appendable
     ? copyBytes(out, next, frame, headerStart, headerEnd)
     : copyKept(out, next, frame, headerStart, headerEnd);
@@ -109,12 +187,6 @@ export function spliceRequest(
     out[next++] = 0x40;
     next = writeVarint64(out, next, splice.stateIdHigh, splice.stateIdLow);
   }
-
-  const bodyEnd = Math.min(start + fields.bodyEnd, end);
-  next = changesBody(fields, splice)
-    ? spliceBody(out, next, frame, start, fields, splice)
-    : copyBytes(out, next, frame, headerEnd, bodyEnd);
-  writeInt32(out, at, next - at - 4);
   return next;
 }
 
@@ -126,8 +198,9 @@ export function splicedBytes(
   fields: CallFields,
   splice: RequestSplice,
 ): number {
-  const embeddedBytes = embeddedBytesOf(contextBytesOf(frame, start, fields, splice));
-  const headerBytes = headerBytesOf(frame, start, fields, splice, embeddedBytes);
+  const headerBytes = isUsual(frame, start, fields, splice)
+    ? usualHeaderBytes(frame, start, fields, splice)
+    : headerBytesOf(frame, start, fields, splice, embeddedBytesOf(contextBytesOf(frame, start, fields, splice)));
   const restStart = start + fields.headerEnd;
   const restBytes = Math.min(start + fields.bodyEnd, end) - restStart;
   const head = varint32Size(headerBytes) + headerBytes;

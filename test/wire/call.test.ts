@@ -13,7 +13,7 @@ import {
 } from '../../src/wire/call-scan.ts';
 import { ContextPrefix, callerContextBound, writeCallerContext } from '../../src/wire/context.ts';
 import { decodePlain, encode, messageType } from '../../src/wire/messages.ts';
-import { RequestSplice, spliceBound, spliceRequest } from '../../src/wire/splice.ts';
+import { RequestSplice, spliceBound, splicedBytes, spliceRequest } from '../../src/wire/splice.ts';
 import { callFrame, delimited, splitFrame, vector } from './vectors.ts';
 
 const HEADER = messageType('hadoop.common.RpcRequestHeaderProto');
@@ -413,6 +413,31 @@ describe('caller context', () => {
     expect(write(letters, 'clientId:evil', Buffer.alloc(0))).toMatch(/clientCallId:100$/);
   });
 
+  it('is right in every call of a client, whatever id comes after which', () => {
+    const prefix = new ContextPrefix('127.0.0.1', 42930, 'joe');
+    const other = Buffer.alloc(16, 5);
+    const ids = [-2, -1, 0, 1, 8, 9, 10, 11, 11, 98, 99, 100, 101, 5, 6, 0x7fff_fffe, 0x7fff_ffff];
+    for (const [clientId, callId] of ids.flatMap((id) =>
+      [CLIENT_ID, CLIENT_ID, other].map((c, i) => [c, id + i] as const),
+    )) {
+      if (callId > 0x7fff_ffff) continue;
+      const frame = callFrame(header({ callId, clientId, retryCount: 9 }), requestHeader, rename);
+      const { scan, buffer, end } = scanAll(frame, 1, 2);
+      const change = Object.assign(new RequestSplice(), { prefix, callId, tag: 77 });
+      const out = Buffer.alloc(spliceBound(scan, frame.length, change));
+      const next = spliceRequest(out, 0, buffer, SHIFT, end, scan, change);
+      const context = `clientIp:127.0.0.1,clientPort:42930,clientId:${clientId.toString('hex')},clientCallId:${callId},realUser:joe`;
+      expect(headerOf(out.subarray(4, next))).toEqual({
+        rpcKind: 'RPC_PROTOCOL_BUFFER',
+        rpcOp: 'RPC_FINAL_PACKET',
+        callId,
+        clientId,
+        retryCount: 77,
+        callerContext: { context },
+      });
+    }
+  });
+
   it('does not name a real user that would break the form', () => {
     for (const name of ['a,b', 'x,clientId:00', 'clientId:00']) {
       expect(write(new ContextPrefix('127.0.0.1', 42930, name), null)).toBe(base);
@@ -458,10 +483,14 @@ describe('caller context', () => {
         callId,
       });
       const [one, two] = [composed, direct].map((change) => {
-        const out = Buffer.alloc(spliceBound(scan, frame.length, change));
-        return out.toString('hex', 0, spliceRequest(out, 0, buffer, SHIFT, end, scan, change));
+        const bound = spliceBound(scan, frame.length, change);
+        const out = Buffer.alloc(bound);
+        const next = spliceRequest(out, 0, buffer, SHIFT, end, scan, change);
+        expect(next - 4).toBe(splicedBytes(buffer, SHIFT, end, scan, change));
+        const [spliced, ...rest] = splitFrame(out.subarray(4, next));
+        return { header: decodePlain(HEADER, spliced as Buffer), rest };
       });
-      expect(two).toBe(one);
+      expect(two).toEqual(one);
     }
   });
 });
