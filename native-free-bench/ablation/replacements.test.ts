@@ -18,6 +18,7 @@ import { NameNode } from '../../src/namenode/namenode.ts';
 import type { NameNodePool } from '../../src/namenode/pool.ts';
 import { User } from '../../src/namenode/user.ts';
 import { Clock } from '../../src/shared/clock.ts';
+import { Block } from '../../src/wire/block.ts';
 import * as tagScan from '../../src/wire/call-scan.ts';
 import { encode, messageType } from '../../src/wire/messages.ts';
 import { encodeError, Status, SUCCESS_HEAD_BYTES, writeSuccessHead } from '../../src/wire/reply-head.ts';
@@ -214,7 +215,7 @@ describe('flush of calls', () => {
     const wheel = { add: () => {}, remove: () => {} };
     const counters = { add: () => {} };
     const owner = { prepareSplice: () => splice };
-    const batches = { takeBatch: () => Buffer.alloc(BATCH_BYTES), giveBatch: () => {} };
+    const batches = { takeBatch: () => new Block(Buffer.alloc(BATCH_BYTES)), giveBatch: () => {} };
     const events = { noteActivity: () => {}, markDirty: () => {} };
     const memory = { readBuffer: Buffer.alloc(1024), clientId: CLIENT_ID, budget: {} };
     return { settings, clock, wheel, counters, owner, ...batches, ...events, ...memory } as unknown as NameNodePool;
@@ -226,7 +227,7 @@ describe('flush of calls', () => {
     expect(tagScan.scanHeader(frame, 4, frame.length, fields)).toBe(tagScan.SCAN_OK);
     expect(tagScan.scanRequestHeader(frame, 4, frame.length, fields)).toBe(tagScan.SCAN_OK);
     expect(tagScan.scanBody(frame, 4, fields, 1, 0)).toBe(tagScan.SCAN_OK);
-    return { frame, start: 4, end: frame.length, fields } as unknown as Call;
+    return { frame, start: 4, end: frame.length, fields, slab: new Block(Buffer.alloc(0)) } as unknown as Call;
   }
 
   it('writes each call by itself', async () => {

@@ -1,6 +1,7 @@
 import { CallFields } from '../handoff/link.ts';
 import type { NameNodeConnection } from '../namenode/connection.ts';
 import { WheelEntry } from '../shared/timer-wheel.ts';
+import { Block } from '../wire/block.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import type { Client } from './client.ts';
 import type { Method } from './method.ts';
@@ -67,7 +68,7 @@ export class Call extends WheelEntry {
   frame: Buffer;
   start = 0;
   end = 0;
-  readonly slab: Buffer;
+  readonly slab: Block;
   readonly slabStart: number;
   /** Bytes claimed from the budget for a frame that does not fit the slab. */
   claimedBytes = 0;
@@ -119,18 +120,18 @@ export class Call extends WheelEntry {
   /** Paths that were replaced in a rebuilt request. */
   deepPaths: readonly DeepPath[] | null = null;
 
-  constructor(slab: Buffer, slabStart: number) {
+  constructor(slab: Block, slabStart: number) {
     super();
     this.slab = slab;
     this.slabStart = slabStart;
-    this.frame = slab;
+    this.frame = slab.bytes;
   }
 }
 
 /** Free calls; grows by slabs, never shrinks: the number of calls at one time is bounded by the engine. */
 export class CallPool {
   #free: Call | null = null;
-  #slab: Buffer = Buffer.alloc(0);
+  #slab = new Block(Buffer.alloc(0));
   #slabUsed = SLAB_CALLS;
   inUse = 0;
 
@@ -144,7 +145,7 @@ export class CallPool {
       return call;
     }
     if (this.#slabUsed === SLAB_CALLS) {
-      this.#slab = Buffer.allocUnsafeSlow(SLAB_CALLS * SLAB_BYTES);
+      this.#slab = new Block(Buffer.allocUnsafeSlow(SLAB_CALLS * SLAB_BYTES));
       this.#slabUsed = 0;
     }
     const made = new Call(this.#slab, this.#slabUsed++ * SLAB_BYTES);
@@ -156,7 +157,7 @@ export class CallPool {
     // One call in two places would answer one client with what belongs to another.
     if (call.place === Place.FREE) throw new Error('a call was given back twice');
     call.place = Place.FREE;
-    call.frame = call.slab;
+    call.frame = call.slab.bytes;
     call.client = null;
     call.method = null;
     call.composer = null;

@@ -9,6 +9,7 @@ import { ControlBlock, NameNodeState } from '../shared/control-block.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
+import { copyBlock, LastBlock } from '../wire/block.ts';
 import { NameIndex } from '../wire/name-index.ts';
 import { Status } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
@@ -67,6 +68,8 @@ export class Engine implements WorkerSide, CallOwner {
   readonly #counts: Int32Array;
   readonly #unfit = new NameIndex(UNFIT);
   readonly #outgoing: Outgoing;
+  /** What calls lie in when they are handed over. */
+  readonly #received = new LastBlock();
   readonly #note: (text: string) => void;
   #notes = 0;
   #notesSinceMs = 0;
@@ -158,9 +161,12 @@ export class Engine implements WorkerSide, CallOwner {
     }
     call.client = client;
     const length = end - start;
+    const block = this.#received.of(frame);
     if (length <= SLAB_BYTES) {
-      call.frame = call.slab;
+      call.frame = call.slab.bytes;
       call.start = call.slabStart;
+      if (block === null) frame.copy(call.frame, call.start, start, end);
+      else copyBlock(call.slab, call.start, block, start, end);
     } else {
       if (!this.budget.claim(length)) {
         call.frame = frame;
@@ -172,8 +178,8 @@ export class Engine implements WorkerSide, CallOwner {
       call.claimedBytes = length;
       call.frame = Buffer.allocUnsafeSlow(length);
       call.start = 0;
+      frame.copy(call.frame, 0, start, end);
     }
-    frame.copy(call.frame, call.start, start, end);
     call.end = call.start + length;
     this.handle(call);
   }

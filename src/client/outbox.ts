@@ -1,4 +1,5 @@
 import type net from 'node:net';
+import { Block, copyBlock, LastBlock } from '../wire/block.ts';
 
 /** Replies of one turn to one client are gathered in a slab of this size; longer ones go from a buffer of their own. */
 export const SLAB_BYTES = 16 * 1024;
@@ -6,13 +7,15 @@ const SPARE_SLABS = 256;
 
 /** Slabs for use again, last in first out so that they stay in the cache. A connection owns one only while it has something to write. */
 export class SlabPool {
-  readonly #spare: Buffer[] = [];
+  /** What replies lie in when they are handed back. */
+  readonly received = new LastBlock();
+  readonly #spare: Block[] = [];
 
-  take(): Buffer {
-    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(SLAB_BYTES);
+  take(): Block {
+    return this.#spare.pop() ?? new Block(Buffer.allocUnsafeSlow(SLAB_BYTES));
   }
 
-  give(slab: Buffer): void {
+  give(slab: Block): void {
     if (this.#spare.length < SPARE_SLABS) this.#spare.push(slab);
   }
 }
@@ -24,7 +27,7 @@ export class SlabPool {
  *   socket         given to it; `socket.writableLength` bytes have not left: the kernel's buffer is full, the client reads slowly
  */
 export class Outbox {
-  slab: Buffer | null = null;
+  slab: Block | null = null;
   end = 0;
 
   /** Copies one reply. */
@@ -39,7 +42,9 @@ export class Outbox {
     }
     if (this.slab !== null && this.end + bytes > SLAB_BYTES) this.flush(socket, pool);
     if (this.slab === null) this.slab = pool.take();
-    buffer.copy(this.slab, this.end, start, end);
+    const block = pool.received.of(buffer);
+    if (block === null) buffer.copy(this.slab.bytes, this.end, start, end);
+    else copyBlock(this.slab, this.end, block, start, end);
     this.end += bytes;
   }
 
@@ -52,7 +57,7 @@ export class Outbox {
   flush(socket: net.Socket, pool: SlabPool): void {
     const slab = this.slab;
     if (slab === null) return;
-    socket.write(slab.subarray(0, this.end));
+    socket.write(slab.bytes.subarray(0, this.end));
     this.slab = null;
     this.end = 0;
     // After a short write the kernel still reads from it.

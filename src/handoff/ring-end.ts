@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { LastBlock } from '../wire/block.ts';
 import { BESIDE_LIMIT_BYTES, BesideReceiver, BesideSender } from './beside.ts';
 import { fallAsleep, Notice, ringRecords, ringSpace, spaceIsMeant, stayAwake } from './doorbell.ts';
 import { BESIDE } from './records.ts';
@@ -36,6 +37,8 @@ export abstract class RingEnd {
   protected readonly writer: RingWriter;
   protected readonly reader: RingReader;
   protected readonly besideOut: BesideSender;
+  /** What that lies in which is written to the ring. */
+  protected readonly received = new LastBlock();
   /** A write was refused and the space bell has not come yet; on a closed end for ever. */
   protected waiting = false;
   protected closed = false;

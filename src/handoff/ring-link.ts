@@ -1,3 +1,4 @@
+import { copyBlock } from '../wire/block.ts';
 import { copyBytes } from '../wire/varint.ts';
 import { OpenCloseBacklog } from './backlog.ts';
 import { allocateBeside } from './beside.ts';
@@ -116,7 +117,9 @@ export class RingWorkerLink extends RingEnd implements WorkerLink {
     if (at === -1) return false;
     writer.words[(at >> 2) + 1] = Kind.CALL;
     writeCallFields(writer.words, at >> 2, fields);
-    frame.copy(writer.bytes, at + CALL_HEAD_BYTES, start, end);
+    const block = this.received.of(frame);
+    if (block === null) frame.copy(writer.bytes, at + CALL_HEAD_BYTES, start, end);
+    else copyBlock(writer.block, at + CALL_HEAD_BYTES, block, start, end);
     this.commit();
     return true;
   }
@@ -220,7 +223,11 @@ export class RingAcceptorLink extends RingEnd implements AcceptorLink {
     } else {
       const start = at + REPLY_HEAD_BYTES;
       copyBytes(writer.bytes, start, head, headStart, headEnd);
-      if (bodyEnd > bodyStart) body.copy(writer.bytes, start + headBytes, bodyStart, bodyEnd);
+      if (bodyEnd > bodyStart) {
+        const block = this.received.of(body);
+        if (block === null) body.copy(writer.bytes, start + headBytes, bodyStart, bodyEnd);
+        else copyBlock(writer.block, start + headBytes, block, bodyStart, bodyEnd);
+      }
     }
     this.commit();
     return true;

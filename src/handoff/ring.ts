@@ -17,6 +17,8 @@
  * believes the ring fuller than it is; before it reports "full" it looks again). Nothing else is shared without a publishing store.
  */
 
+import { Block } from '../wire/block.ts';
+
 /** Index of each shared word in the ring's Int32Array, and who writes it. */
 export const RingIndex = {
   /** Producer. Published bytes; stored last, it makes a record visible. */
@@ -73,6 +75,7 @@ function capacityOf(memory: SharedArrayBuffer): number {
 export class RingWriter {
   readonly words: Int32Array;
   readonly bytes: Buffer;
+  readonly block: Block;
   readonly capacity: number;
   /** Largest record, header included, that `reserve` takes. */
   readonly largestBytes: number;
@@ -86,6 +89,7 @@ export class RingWriter {
     this.largestBytes = this.capacity / LARGEST_PART;
     this.words = new Int32Array(memory);
     this.bytes = Buffer.from(memory);
+    this.block = new Block(this.bytes);
     this.mask = this.capacity - 1;
     this.produced = Atomics.load(this.words, RingIndex.PRODUCED);
     this.reserved = this.produced;

@@ -3,6 +3,7 @@ import type { Call } from '../call/call.ts';
 import { Place } from '../call/call.ts';
 import { Counter } from '../shared/counters.ts';
 import { WheelEntry } from '../shared/timer-wheel.ts';
+import type { Block } from '../wire/block.ts';
 import { SCAN_OK } from '../wire/call-scan.ts';
 import { FRAMES_HELD, FRAMES_OK, FrameAssembler, type FrameSink } from '../wire/frame.ts';
 import { encodeHandshake, encodePing } from '../wire/handshake.ts';
@@ -51,7 +52,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   readonly #slots: (Call | null)[] = [];
   #freeSlots: number[] = [];
   #serial = MIN_SERIAL;
-  #out: Buffer | null = null;
+  #out: Block | null = null;
   #outEnd = 0;
   #dirty = false;
   /** The socket wants no more before its `drain`. */
@@ -124,7 +125,19 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     } else {
       if (this.#out !== null && this.#outEnd + need > BATCH_BYTES) this.#writeBatch();
       if (this.#out === null) this.#out = pool.takeBatch();
-      this.#outEnd = spliceRequest(this.#out, this.#outEnd, call.frame, call.start, call.end, call.fields, splice);
+      const out = this.#out;
+      const from = call.frame === call.slab.bytes ? call.slab : null;
+      this.#outEnd = spliceRequest(
+        out.bytes,
+        this.#outEnd,
+        call.frame,
+        call.start,
+        call.end,
+        call.fields,
+        splice,
+        out,
+        from,
+      );
     }
     if (!this.#dirty) {
       this.#dirty = true;
@@ -262,7 +275,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   #writeBatch(): void {
     if (this.#out === null || this.#outEnd === 0) return;
     const out = this.#out;
-    this.#full = !this.#socket.write(out.subarray(0, this.#outEnd));
+    this.#full = !this.#socket.write(out.bytes.subarray(0, this.#outEnd));
     this.lastWriteMs = this.group.pool.clock.nowMs;
     this.#out = null;
     this.#outEnd = 0;

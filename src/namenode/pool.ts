@@ -6,6 +6,7 @@ import type { Clock } from '../shared/clock.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { type TimerWheel, WheelEntry } from '../shared/timer-wheel.ts';
+import { Block } from '../wire/block.ts';
 import { ReplyScan } from '../wire/reply-scan.ts';
 import type { RequestSplice } from '../wire/splice.ts';
 import { BATCH_BYTES, ConnectionState, type NameNodeConnection } from './connection.ts';
@@ -68,7 +69,7 @@ export class NameNodePool {
   readonly #all: NameNode[] = [];
   readonly #users = new Map<string, User>();
   readonly #groups = new Set<ConnectionGroup>();
-  readonly #batches: Buffer[] = [];
+  readonly #batches: Block[] = [];
   #dirty: NameNodeConnection[] = [];
   #flushing: NameNodeConnection[] = [];
   #pumps: ConnectionGroup[] = [];
@@ -166,11 +167,11 @@ export class NameNodePool {
     dirty.length = 0;
   }
 
-  takeBatch(): Buffer {
-    return this.#batches.pop() ?? Buffer.allocUnsafeSlow(BATCH_BYTES);
+  takeBatch(): Block {
+    return this.#batches.pop() ?? new Block(Buffer.allocUnsafeSlow(BATCH_BYTES));
   }
 
-  giveBatch(batch: Buffer): void {
+  giveBatch(batch: Block): void {
     if (this.#batches.length < SPARE_BATCHES) this.#batches.push(batch);
   }
 

@@ -50,9 +50,9 @@ export class ContextPrefix {
   readonly separatorMayFormKey: boolean;
   readonly clientId = Buffer.alloc(MAX_NAMED_CLIENT_ID_BYTES);
   clientIdBytes = -1;
-  /** fields[0, fieldsBytes): see `setCall`. */
-  readonly fields: Buffer;
-  fieldsBytes = 0;
+  /** See `setCall`; part of `#fieldsMemory`, of the very length, because `set` of a whole buffer is the cheapest copy. */
+  fields: Buffer;
+  readonly #fieldsMemory: Buffer;
   /** The call id that stands in `fields`, the position of its first digit and how many they are; 0: `fields` is of another client id. */
   #callId = 0;
   #digitsAt = 0;
@@ -71,7 +71,8 @@ export class ContextPrefix {
     const plain =
       name.length > 0 && !name.includes(this.separator) && !name.includes(',') && !hasKey(name, 0, name.length);
     this.realUser = plain ? Buffer.from(`${separator}realUser:${realUser}`, 'utf8') : Buffer.alloc(0);
-    this.fields = Buffer.alloc(MAX_FIELDS_BYTES + this.bytes.length + this.realUser.length);
+    this.#fieldsMemory = Buffer.alloc(MAX_FIELDS_BYTES + this.bytes.length + this.realUser.length);
+    this.fields = this.#fieldsMemory;
     this.separatorMayFormKey = /[a-zA-Z:]/.test(separator) || separator === '';
   }
 
@@ -107,20 +108,20 @@ export class ContextPrefix {
    */
   setCall(from: Buffer, start: number, callId: number): void {
     this.setClientId(from, start, start + USUAL_CLIENT_ID_BYTES);
-    const { fields } = this;
     const last = this.#digitsAt + this.#digits - 1;
-    if (callId === this.#callId + 1 && this.#digits > 0 && callId > 0 && fields[last] !== NINE) {
-      fields[last] = (fields[last] as number) + 1;
+    if (callId === this.#callId + 1 && this.#digits > 0 && callId > 0 && this.fields[last] !== NINE) {
+      this.fields[last] = (this.fields[last] as number) + 1;
     } else {
       const digits = decimalBytes(callId);
       if (digits !== this.#digits) this.#layFields(from, start, digits);
-      writeDecimal(fields, this.#digitsAt, callId);
+      writeDecimal(this.fields, this.#digitsAt, callId);
     }
     this.#callId = callId;
   }
 
   #layFields(from: Buffer, start: number, digits: number): void {
-    const { fields, realUser } = this;
+    const { realUser } = this;
+    const fields = this.#fieldsMemory;
     const contextBytes = this.length + digits + realUser.length;
     fields[0] = 0x22;
     fields[1] = USUAL_CLIENT_ID_BYTES;
@@ -131,7 +132,7 @@ export class ContextPrefix {
     at = writeVarint32(fields, at, contextBytes);
     this.#digitsAt = copyBytes(fields, at, this.bytes, 0, this.length);
     this.#digits = digits;
-    this.fieldsBytes = copyBytes(fields, this.#digitsAt + digits, realUser, 0, realUser.length);
+    this.fields = fields.subarray(0, copyBytes(fields, this.#digitsAt + digits, realUser, 0, realUser.length));
   }
 }
 

@@ -16,6 +16,7 @@
  * id and context are the same from call to call of a client, and are one copy.
  */
 import { type CallFields, CallFlag } from '../handoff/link.ts';
+import { type Block, copyBlock } from './block.ts';
 import {
   type ContextPrefix,
   callerContextBound,
@@ -81,7 +82,8 @@ export function spliceBound(fields: CallFields, frameBytes: number, splice: Requ
 
 /**
  * Writes the frame for the NameNode, its length prefix included, to out[at…] and returns the position after it. frame[start, end) is the
- * client's frame (scanned: SCAN_OK), `fields` its offsets. Bytes behind the request message are dropped.
+ * client's frame (scanned: SCAN_OK), `fields` its offsets. Bytes behind the request message are dropped. The blocks, when given, are those
+ * of `out` and `frame`.
  */
 export function spliceRequest(
   out: Buffer,
@@ -91,15 +93,17 @@ export function spliceRequest(
   end: number,
   fields: CallFields,
   splice: RequestSplice,
+  outBlock: Block | null = null,
+  frameBlock: Block | null = null,
 ): number {
   const bodyEnd = Math.min(start + fields.bodyEnd, end);
   const headerEnd = start + fields.headerEnd;
   let next = isUsual(frame, start, fields, splice)
     ? writeUsualHeader(out, at + 4, frame, start, fields, splice)
     : writeHeader(out, at + 4, frame, start, fields, splice);
-  next = changesBody(fields, splice)
-    ? spliceBody(out, next, frame, start, fields, splice)
-    : copyBytes(out, next, frame, headerEnd, bodyEnd);
+  if (changesBody(fields, splice)) next = spliceBody(out, next, frame, start, fields, splice);
+  else if (outBlock === null || frameBlock === null) next = copyBytes(out, next, frame, headerEnd, bodyEnd);
+  else next = copyBlock(outBlock, next, frameBlock, headerEnd, bodyEnd);
   writeInt32(out, at, next - at - 4);
   return next;
 }
@@ -140,7 +144,8 @@ function writeUsualHeader(
   out[next + 3] = 0;
   out[next + 4] = 0x18;
   next = writeVarint32(out, next + 5, zigzag32(callId));
-  next = copyBytes(out, next, prefix.fields, 0, prefix.fieldsBytes);
+  out.set(prefix.fields, next);
+  next += prefix.fields.length;
   out[next] = 0x28;
   return writeVarint32(out, next + 1, zigzag32(splice.tag));
 }
@@ -149,7 +154,7 @@ function writeUsualHeader(
 function usualHeaderBytes(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): number {
   const prefix = splice.prefix as ContextPrefix;
   prefix.setCall(frame, start + fields.clientIdStart, fields.callId);
-  return 6 + varint32Size(zigzag32(fields.callId)) + prefix.fieldsBytes + varint32Size(zigzag32(splice.tag));
+  return 6 + varint32Size(zigzag32(fields.callId)) + prefix.fields.length + varint32Size(zigzag32(splice.tag));
 }
 
 /** Writes the delimited header of any call. */

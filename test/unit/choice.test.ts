@@ -4,6 +4,7 @@ import { Call } from '../../src/call/call.ts';
 import { chooseNameNode } from '../../src/namenode/choice.ts';
 import { NameNode } from '../../src/namenode/namenode.ts';
 import { ControlBlock, createControlBlock, NameNodeState } from '../../src/shared/control-block.ts';
+import { Block } from '../../src/wire/block.ts';
 
 const { ACTIVE, STANDBY, OBSERVER, UNAVAILABLE, UNKNOWN } = NameNodeState;
 /** The second of two, so that mixed up indexes show. */
@@ -20,7 +21,7 @@ beforeEach(() => {
 });
 
 function callOf(...tried: number[]): Call {
-  const call = new Call(Buffer.alloc(0), 0);
+  const call = new Call(new Block(Buffer.alloc(0)), 0);
   call.nameservice = NAMESERVICE;
   for (const index of tried) call.tried |= 1 << index;
   return call;

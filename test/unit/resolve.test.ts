@@ -10,6 +10,7 @@ import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
 import { User } from '../../src/namenode/user.ts';
 import type { Settings } from '../../src/shared/settings.ts';
+import { Block } from '../../src/wire/block.ts';
 import { mount, snapshotOf } from './mount-samples.ts';
 
 const NAMES = ['ns0', 'ns1'];
@@ -23,7 +24,7 @@ function resolverOf(mounts: Record<string, string>, defaultNameservice = -1): Re
 }
 
 function callOf(method = 'getFileInfo', user = 'alice'): Call {
-  const call = new Call(Buffer.alloc(0), 0);
+  const call = new Call(new Block(Buffer.alloc(0)), 0);
   call.method = METHODS[methodIndex(0, method)] as Method;
   const identity = { user, realUser: '', address: '', port: 0 };
   call.client = new Client(undefined as unknown as AcceptorLink, 0, 0, identity, new User(user, 0));
