@@ -1,5 +1,6 @@
 import type { AcceptorLink } from '../handoff/link.ts';
 import { ReplyFlag } from '../handoff/link.ts';
+import { equal16, LastBlock } from '../wire/block.ts';
 import { namespaceBound, writeWithNamespace } from '../wire/namespace-field.ts';
 import { translateBack, translateBackBound } from '../wire/path-bytes.ts';
 import {
@@ -7,6 +8,7 @@ import {
   encodeError,
   Status,
   SUCCESS_HEAD_BYTES,
+  shortenHead,
   successHeadBytes,
   writeErrorHead,
   writeSuccessHead,
@@ -33,6 +35,8 @@ interface WaitingReply {
  * client's own ids. Answers made here are never refused: without room they wait in line.
  */
 export class Answers {
+  /** What NameNodes' replies are read into. */
+  readonly #received = new LastBlock();
   /** By acceptor, each in the order of coming: one that is full holds up no other. An acceptor without waiting replies is not in it. */
   readonly #waiting = new Map<AcceptorLink, WaitingReply[]>();
 
@@ -50,17 +54,30 @@ export class Answers {
     const fields = call.fields;
     const idStart = call.start + fields.clientIdStart;
     const idEnd = call.start + fields.clientIdEnd;
-    const at = scan.headerEnd - successHeadBytes(fields.callId, idEnd - idStart, fields.retryCount);
-    if (at < start) {
-      this.#replyOrWait(call, 0, this.#successFrame(call, buffer, scan.headerEnd, end));
-      return;
+    let at = start;
+    if (!this.#shortenHead(call, scan, buffer, start, end)) {
+      at = scan.headerEnd - successHeadBytes(fields.callId, idEnd - idStart, fields.retryCount);
+      if (at < start) {
+        this.#replyOrWait(call, 0, this.#successFrame(call, buffer, scan.headerEnd, end));
+        return;
+      }
+      writeSuccessHead(buffer, at, end - scan.headerEnd, fields.callId, call.frame, idStart, idEnd, fields.retryCount);
     }
-    writeSuccessHead(buffer, at, end - scan.headerEnd, fields.callId, call.frame, idStart, idEnd, fields.retryCount);
     if (client.link.reply(client.connection, client.generation, fields.slot, 0, NOTHING, 0, 0, buffer, at, end)) return;
     // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
     const kept = Buffer.allocUnsafeSlow(end - at);
     buffer.copy(kept, 0, at, end);
     this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
+  }
+
+  /** The usual case of `passSuccess`: nearly all of the NameNode's header is the client's too. False: it is not, nothing was done. */
+  #shortenHead(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
+    const { fields, slab } = call;
+    const block = this.#received.of(buffer);
+    if (block === null || !scan.usual || scan.callId !== fields.callId || call.frame !== slab.bytes) return false;
+    if (fields.clientIdEnd - fields.clientIdStart !== 16) return false;
+    if (!equal16(block, scan.clientIdStart, slab, call.start + fields.clientIdStart)) return false;
+    return shortenHead(block, start, scan.headerEnd, end, scan.clientIdEnd, fields.retryCount);
   }
 
   /** A create or append answer: the same body with the name of the nameservice in its file status (field 19). */

@@ -37,6 +37,28 @@ export function copyBlock(out: Block, at: number, from: Block, start: number, en
   return after;
 }
 
+/** Whether a[at, at + 16) is b[from, from + 16): a client id. */
+export function equal16(a: Block, at: number, b: Block, from: number): boolean {
+  return (
+    a.view.getBigInt64(at, true) === b.view.getBigInt64(from, true) &&
+    a.view.getBigInt64(at + WORD_BYTES, true) === b.view.getBigInt64(from + WORD_BYTES, true)
+  );
+}
+
+/** Moves block[start, end), 24 to 32 bytes, by so many bytes to the right; the two places may overlap. */
+export function moveRight(block: Block, start: number, end: number, by: number): void {
+  const { view } = block;
+  const last = end - WORD_BYTES;
+  const first = view.getBigInt64(start, true);
+  const second = view.getBigInt64(start + WORD_BYTES, true);
+  const third = view.getBigInt64(start + 2 * WORD_BYTES, true);
+  const fourth = view.getBigInt64(last, true);
+  view.setBigInt64(start + by, first, true);
+  view.setBigInt64(start + by + WORD_BYTES, second, true);
+  view.setBigInt64(start + by + 2 * WORD_BYTES, third, true);
+  view.setBigInt64(last + by, fourth, true);
+}
+
 /** Longest buffer that is remembered, and with it its memory: those that sockets read into, and usual rings. */
 const MOST_REMEMBERED_BYTES = 2 * 1024 * 1024;
 

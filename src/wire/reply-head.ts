@@ -7,6 +7,7 @@
  *
  * A Java server sets 1, 2, 3, 7 and 8 always, the client id also when it is empty; 4, 5 and 6 with every error.
  */
+import { type Block, moveRight } from './block.ts';
 import { copyBytes, varint32Size, writeInt32, writeVarint32, zigzag32 } from './varint.ts';
 
 export const Status = { SUCCESS: 0, ERROR: 1, FATAL: 2 } as const;
@@ -111,6 +112,35 @@ export function writeErrorHead(
     next = writeVarint32(out, next, detail);
   }
   return writeIds(out, next, clientId, clientIdStart, clientIdEnd, retryBits);
+}
+
+/** Bytes of the retryCount that `shortenHead` takes the place of, as a varint. */
+const LONG_RETRY_BYTES = 5;
+
+/**
+ * Makes the head of a NameNode's usual SUCCESS (ReplyScan.usual) the client's, whose call id and client id are the same: only the
+ * retryCount, there of five bytes, becomes one byte. The reply is block[start, end) without its length prefix, which is written to the four
+ * bytes that become free at the front. False: the lengths are others, nothing was done.
+ */
+export function shortenHead(
+  block: Block,
+  start: number,
+  headerEnd: number,
+  end: number,
+  clientIdEnd: number,
+  retryCount: number,
+): boolean {
+  const out = block.bytes;
+  const retryBits = zigzag32(retryCount);
+  const headerBytes = headerEnd - start - 1;
+  const freed = LONG_RETRY_BYTES - 1;
+  if (out[start] !== headerBytes || headerBytes >= 0x80 || retryBits >= 0x80) return false;
+  if (clientIdEnd + 1 + LONG_RETRY_BYTES !== headerEnd) return false;
+  moveRight(block, start + 1, headerEnd - LONG_RETRY_BYTES, freed);
+  writeInt32(out, start, end - start - freed);
+  out[start + freed] = headerBytes - freed;
+  out[headerEnd - 1] = retryBits;
+  return true;
 }
 
 function writeStart(out: Buffer, at: number, callId: number, status: number): number {

@@ -36,6 +36,8 @@ export class ReplyScan {
   federatedEnd = 0;
   /** Where the delimited response message starts. */
   headerEnd = 0;
+  /** The header is `08 CALLID 10 00 18 09 3a 10 ID 40 RETRYCOUNT` and nothing else, its numbers in their shortest form. */
+  usual = false;
 }
 
 const REQUIRED_FIELDS = (1 << 1) | (1 << 2);
@@ -134,6 +136,7 @@ function scanUsualSuccess(buffer: Buffer, start: number, limit: number, scan: Re
   const retryCount = readVarint32(buffer, at + 23, limit);
   if (retryCount < 0) return false;
   at += 23 + varint32Size(retryCount);
+  scan.usual = at === limit;
   if (at < limit) {
     if (buffer[at] !== 0x48 || readVarint64(buffer, at + 1, limit, wide) !== limit) return false;
     scan.hasStateId = true;
@@ -173,4 +176,5 @@ function reset(scan: ReplyScan): void {
   scan.federatedStart = 0;
   scan.federatedEnd = 0;
   scan.headerEnd = 0;
+  scan.usual = false;
 }

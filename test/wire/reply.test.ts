@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Block, equal16 } from '../../src/wire/block.ts';
 import { SCAN_BAD, SCAN_OK } from '../../src/wire/call-scan.ts';
 import { decodePlain, encode, encodeDelimited, messageType, type Plain } from '../../src/wire/messages.ts';
 import { namespaceBound, writeWithNamespace } from '../../src/wire/namespace-field.ts';
@@ -8,6 +9,7 @@ import {
   encodeError,
   Status,
   SUCCESS_HEAD_BYTES,
+  shortenHead,
   writeErrorHead,
   writeSuccessHead,
 } from '../../src/wire/reply-head.ts';
@@ -257,5 +259,87 @@ describe('nameservice in file status', () => {
     }
     const otherType = Buffer.from('020800', 'hex');
     expect(add(otherType, 1)).toEqual(otherType);
+  });
+});
+
+describe('a usual SUCCESS whose head is shortened', () => {
+  const CLIENT = Buffer.from('abb53d07b2ac4da79ed9b80d7118666a', 'hex');
+  const BODY = delimited(Buffer.from('the message of the reply'));
+
+  function replyOf(header: object, body = BODY) {
+    const clean = {
+      callId: 1,
+      status: 0,
+      serverIpcVersionNum: 9,
+      clientId: CLIENT,
+      retryCount: 0x7fff_ffff,
+      ...header,
+    };
+    const reply = Buffer.concat([delimited(encode(RESPONSE_HEADER, clean)), body]);
+    const block = new Block(Buffer.concat([Buffer.alloc(SHIFT, 0xee), reply, Buffer.alloc(5, 0xee)]));
+    const scan = new ReplyScan();
+    const end = SHIFT + reply.length;
+    expect(scanReply(block.bytes, SHIFT, end, scan)).toBe(SCAN_OK);
+    return { block, scan, end };
+  }
+
+  function shorten({ block, scan, end }: ReturnType<typeof replyOf>, retryCount: number): boolean {
+    return shortenHead(block, SHIFT, scan.headerEnd, end, scan.clientIdEnd, retryCount);
+  }
+
+  it.each([0, 1, 127, 128, 16_383, 16_384, 2_097_151, 268_435_455, 268_435_456, 0x7fff_ffff])(
+    'is what is written otherwise, call id %i',
+    (callId) => {
+      for (const retryCount of [0, -1, 1, 63, -64]) {
+        for (const body of [BODY, delimited(Buffer.alloc(0)), delimited(Buffer.alloc(300, 7))]) {
+          const reply = replyOf({ callId }, body);
+          expect(reply.scan.usual).toBe(true);
+          const wanted = Buffer.alloc(SUCCESS_HEAD_BYTES + CLIENT.length);
+          const to = writeSuccessHead(wanted, 0, body.length, callId, CLIENT, 0, CLIENT.length, retryCount);
+          expect(shorten(reply, retryCount)).toBe(true);
+          const { bytes } = reply.block;
+          expect(bytes.toString('hex', SHIFT, reply.end)).toBe(
+            Buffer.concat([wanted.subarray(0, to), body]).toString('hex'),
+          );
+          expect(bytes.toString('hex', 0, SHIFT)).toBe('ee'.repeat(SHIFT));
+          expect(bytes.toString('hex', reply.end)).toBe('ee'.repeat(5));
+        }
+      }
+    },
+  );
+
+  it('stays as it is when the lengths are others', () => {
+    const cases = [
+      { reply: replyOf({ retryCount: 5 }), retryCount: 0 },
+      { reply: replyOf({}), retryCount: 64 },
+      { reply: replyOf({}), retryCount: -65 },
+    ];
+    for (const { reply, retryCount } of cases) {
+      const before = Buffer.from(reply.block.bytes);
+      expect(shorten(reply, retryCount)).toBe(false);
+      expect(reply.block.bytes).toEqual(before);
+    }
+  });
+
+  it('is not one with other fields, without a client id, or of another status', () => {
+    expect(replyOf({ stateId: 7 }).scan.usual).toBe(false);
+    expect(replyOf({ routerFederatedState: Buffer.alloc(2) }).scan.usual).toBe(false);
+    expect(replyOf({ clientId: Buffer.alloc(0) }).scan.usual).toBe(false);
+    expect(replyOf({ status: 1, exceptionClassName: 'E', errorMsg: '' }, Buffer.alloc(0)).scan.usual).toBe(false);
+    const scan = replyOf({}).scan;
+    const other = replyOf({ stateId: 7 });
+    expect(scanReply(other.block.bytes, SHIFT, other.end, scan)).toBe(SCAN_OK);
+    expect(scan.usual).toBe(false);
+  });
+
+  it('goes to the client whose id it carries', () => {
+    const { block, scan } = replyOf({});
+    const own = new Block(Buffer.concat([Buffer.alloc(3), CLIENT]));
+    expect(equal16(block, scan.clientIdStart, own, 3)).toBe(true);
+    for (let i = 0; i < 16; i++) {
+      const other = new Block(Buffer.from(own.bytes));
+      other.bytes[3 + i] = (other.bytes[3 + i] as number) ^ 0x80;
+      expect(equal16(block, scan.clientIdStart, other, 3)).toBe(false);
+    }
   });
 });
