@@ -4,6 +4,7 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { CallFields } from '../../src/handoff/link.ts';
 import { CALL_HEAD_BYTES, Kind, readCallFields, writeCallFields } from '../../src/handoff/records.ts';
 import { createRing, RingReader, RingWriter } from '../../src/handoff/ring.ts';
+import { Block, copyBlock } from '../../src/wire/block.ts';
 import { expect, type OpenSubjects, type Subject } from './subject.ts';
 
 const RING_BYTES = 1 << 20;
@@ -47,13 +48,14 @@ function makeRingPass(frame: Buffer): (slot: number) => number {
   const reader = new RingReader(memory);
   const sent = new CallFields();
   const received = new CallFields();
+  const block = new Block(frame);
   return (slot) => {
     sent.slot = slot;
     const to = writer.reserve(CALL_HEAD_BYTES + FRAME_BYTES);
     if (to < 0) return -1;
     writer.words[(to >> 2) + 1] = Kind.CALL;
     writeCallFields(writer.words, to >> 2, sent);
-    frame.copy(writer.bytes, to + CALL_HEAD_BYTES, 0, FRAME_BYTES);
+    copyBlock(writer.block, to + CALL_HEAD_BYTES, block, 0, FRAME_BYTES);
     writer.commit();
     const from = reader.next();
     if (from < 0) return -1;
