@@ -101,11 +101,26 @@ export function spliceRequest(
   let next = isUsual(frame, start, fields, splice)
     ? writeUsualHeader(out, at + 4, frame, start, fields, splice)
     : writeHeader(out, at + 4, frame, start, fields, splice);
-  if (changesBody(fields, splice)) next = spliceBody(out, next, frame, start, fields, splice);
-  else if (outBlock === null || frameBlock === null) next = copyBytes(out, next, frame, headerEnd, bodyEnd);
-  else next = copyBlock(outBlock, next, frameBlock, headerEnd, bodyEnd);
+  next = changesBody(fields, splice)
+    ? spliceBody(out, next, frame, start, fields, splice, outBlock, frameBlock)
+    : copyFrame(out, next, frame, headerEnd, bodyEnd, outBlock, frameBlock);
   writeInt32(out, at, next - at - 4);
   return next;
+}
+
+/** Copies a piece of the client's frame. */
+function copyFrame(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  end: number,
+  outBlock: Block | null,
+  frameBlock: Block | null,
+): number {
+  return outBlock === null || frameBlock === null
+    ? copyBytes(out, at, frame, start, end)
+    : copyBlock(outBlock, at, frameBlock, start, end);
 }
 
 /** Whether the header is made of nothing but `08 02 10 00`, call id, a client id of the usual length and maybe a retryCount. */
@@ -266,13 +281,23 @@ function spliceBody(
   start: number,
   fields: CallFields,
   splice: RequestSplice,
+  outBlock: Block | null,
+  frameBlock: Block | null,
 ): number {
   const { bodyStart, bodyEnd, pathStart, pathEnd, path2Start, path2End } = fields;
   const first = splice.path !== null && pathStart !== 0;
   const second = splice.path2 !== null && path2Start !== 0;
   const bodyBytes = bodyEnd - bodyStart;
 
-  let next = copyBytes(out, at, frame, start + fields.headerEnd, start + bodyStart - varint32Size(bodyBytes));
+  let next = copyFrame(
+    out,
+    at,
+    frame,
+    start + fields.headerEnd,
+    start + bodyStart - varint32Size(bodyBytes),
+    outBlock,
+    frameBlock,
+  );
   next = writeVarint32(out, next, changedBodyBytes(fields, splice));
   let from = start + bodyStart;
   // The fields may stand in either order.
@@ -280,19 +305,35 @@ function spliceBody(
   for (let i = 0; i < 2; i++) {
     if ((i === 0) !== swapped) {
       if (!first) continue;
-      next = copyBytes(out, next, frame, from, start + pathStart - varint32Size(pathEnd - pathStart));
+      next = copyFrame(
+        out,
+        next,
+        frame,
+        from,
+        start + pathStart - varint32Size(pathEnd - pathStart),
+        outBlock,
+        frameBlock,
+      );
       next = writeVarint32(out, next, splice.pathTo - splice.pathFrom);
       next = copyBytes(out, next, splice.path!, splice.pathFrom, splice.pathTo);
       from = start + pathEnd;
     } else {
       if (!second) continue;
-      next = copyBytes(out, next, frame, from, start + path2Start - varint32Size(path2End - path2Start));
+      next = copyFrame(
+        out,
+        next,
+        frame,
+        from,
+        start + path2Start - varint32Size(path2End - path2Start),
+        outBlock,
+        frameBlock,
+      );
       next = writeVarint32(out, next, splice.path2To - splice.path2From);
       next = copyBytes(out, next, splice.path2!, splice.path2From, splice.path2To);
       from = start + path2End;
     }
   }
-  return copyBytes(out, next, frame, from, start + bodyEnd);
+  return copyFrame(out, next, frame, from, start + bodyEnd, outBlock, frameBlock);
 }
 
 /** By how much a field grows whose value had oldBytes and gets newBytes. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CallFlag } from '../../src/handoff/link.ts';
+import { Block } from '../../src/wire/block.ts';
 import {
   CallScan,
   describeWhy,
@@ -236,6 +237,10 @@ describe('splice', () => {
     const next = spliceRequest(out, 3, buffer, SHIFT, end, scan, request);
     expect(next - 3).toBeLessThanOrEqual(bound);
     expect(out[next]).toBe(0xee);
+    const inWords = new Block(Buffer.alloc(bound + 8, 0xee));
+    const again = spliceRequest(inWords.bytes, 3, buffer, SHIFT, end, scan, request, inWords, new Block(buffer));
+    expect(again).toBe(next);
+    expect(inWords.bytes).toEqual(out);
     expect(out.readInt32BE(3)).toBe(next - 7);
     const parts = splitFrame(out.subarray(7, next));
     expect(parts.length).toBe(3);
