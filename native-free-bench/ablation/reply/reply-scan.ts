@@ -57,6 +57,8 @@ export function scanReply(buffer: Buffer, start: number, end: number, scan: Repl
   scan.stateIdHigh = scan.hasStateId ? header.stateId.high | 0 : 0;
   scan.stateIdLow = scan.hasStateId ? header.stateId.low | 0 : 0;
   scan.headerEnd = limit;
+  // A decoder does not tell in which form the header came; its answer writes a head of its own anyhow.
+  scan.usual = false;
   return SCAN_OK;
 }
 
