@@ -13,6 +13,7 @@ import { ENDPOINT, FULL, Rig, rigRouter, startEndpoint } from './support.ts';
 
 const SEQUENCES = FULL ? 500 : 100;
 const OPERATIONS = 24;
+const OPERATIONS_AFTER_MOVE = 4;
 /** SWITCHYARD_TEST_SEED repeats a run that failed. */
 const SEED = Number(process.env['SWITCHYARD_TEST_SEED'] ?? 20_260_105);
 const RUN_WITHIN_MS = FULL ? 1_800_000 : 300_000;
@@ -207,9 +208,7 @@ function nameservicesOf({ locations }: Place): string {
   return locations.map((location) => location.slice(0, location.indexOf(':'))).join();
 }
 
-async function runSequence({ place, other, operations: steps }: Sequence): Promise<void> {
-  sequences++;
-  const base = `${place.path}/s${sequences}`;
+async function applyAll(place: Place, base: string, steps: readonly Operation[]): Promise<void> {
   for (const step of steps) {
     operations++;
     const mine = await apply(routed, base, step);
@@ -218,11 +217,22 @@ async function runSequence({ place, other, operations: steps }: Sequence): Promi
     await compareReads(place, base, `/${step.path.join('/')}`);
   }
   await compareTrees(place, base);
-  // Out of its nameservice nothing moves, and nothing changes.
-  if (place.locations.length === 1 && other.locations.length === 1 && nameservicesOf(place) !== nameservicesOf(other)) {
-    const refused = await routed.rename(base, `${other.path}/moved${sequences}`);
-    expect(comparable(refused), `rename of ${base} to ${other.path}`).toBe('IOException');
-    expect(await routed.status(`${other.path}/moved${sequences}`)).toBe(null);
+}
+
+async function runSequence({ place, other, operations: steps }: Sequence): Promise<void> {
+  sequences++;
+  const base = `${place.path}/s${sequences}`;
+  const moved = `${other.path}/moved${sequences}`;
+  await applyAll(place, base, steps);
+  if (nameservicesOf(place) === nameservicesOf(other)) {
+    const mine = await routed.rename(base, moved);
+    const right = await oracle.rename(`${ORACLE}${base}`, `${ORACLE}${moved}`);
+    expect(comparable(mine), `rename of ${base} to ${moved}`).toEqual(comparable(right));
+    await applyAll(other, moved, steps.slice(0, OPERATIONS_AFTER_MOVE));
+  } else if (place.locations.length === 1 && other.locations.length === 1) {
+    // Out of its nameservice nothing moves, and nothing changes.
+    expect(comparable(await routed.rename(base, moved)), `rename of ${base} to ${moved}`).toBe('IOException');
+    expect(await routed.status(moved)).toBe(null);
     await compareTrees(place, base);
   }
 }

@@ -1,4 +1,4 @@
-import { requireAll, type Success, successesOf } from '../answer.ts';
+import { requireAll, type Success } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import type { Request } from '../request.ts';
@@ -13,7 +13,7 @@ import { matches } from './search-locations.ts';
 export async function askEverywhere(c: Composition, located: Located, request: Request = c.own): Promise<Outcome> {
   const targets = inAnswerOrder(c, located.targets);
   const answers = await c.askAll(request, targets, { unreachedMs: FAILOVER_WAIT_MS });
-  const successes = c.method.effect === 'read' ? requireAll(answers) : successesOf(answers);
+  const successes = c.method.effect === 'read' ? requireAll(answers) : answers.filter((answer) => answer.ok);
   let best: Success | undefined = successes.find(({ body }) => matches(c, body));
   if (best === undefined) {
     const failure = failureOf(answers);

@@ -82,9 +82,7 @@ export class Sequence {
       case 'rename':
         return await this.#rename('rename', this.#resolve(operation.from), this.#resolve(operation.to), {});
       case 'rename2':
-        return await this.#rename('rename2', this.#resolve(operation.from), this.#resolve(operation.to), {
-          overwriteDest: operation.overwrite,
-        });
+        return await this.#rename2(this.#resolve(operation.from), this.#resolve(operation.to), operation.overwrite);
       case 'concat':
         return await this.#concat(
           this.#resolve(operation.target),
@@ -252,6 +250,14 @@ export class Sequence {
     }
     const completed = await say('complete', { src, clientName: WRITER, ...(last === undefined ? {} : { last }) });
     return tell(completed, (value) => value['result']);
+  }
+
+  /** In place of a mount point only where all its targets are there: the directories above them may be missing. */
+  async #rename2(from: string, to: string, overwrite: boolean): Promise<void> {
+    const locations = this.#rules.locations(to);
+    const isWhole =
+      !this.#rules.isSkeleton(to) || (await this.#world.holders(locations)).length === locations.length;
+    await this.#rename('rename2', from, to, { overwriteDest: overwrite && isWhole });
   }
 
   async #rename(method: 'rename' | 'rename2', from: string, to: string, options: object): Promise<void> {
