@@ -51,7 +51,13 @@ export class Part implements Composer {
     const bodyStart = scan.headerEnd + (length < 0 ? 0 : varint32Size(length));
     if (length < 0 || bodyStart + length > end) {
       const where = this.#engine.nameserviceName(this.#nameservice);
-      this.#fail(new Refused(Failure.IO, `The answer of ${where} to ${call.method?.name} has no valid length`), false);
+      this.#fail(
+        new Refused(
+          Failure.IO,
+          `The answer of the NameNode to ${call.method?.name} cannot be read: that of ${where} has no valid length`,
+        ),
+        false,
+      );
       return;
     }
     const body = Buffer.from(buffer.subarray(bodyStart, bodyStart + length));

@@ -43,6 +43,8 @@ const WORDS = 7;
 export class EntryScan {
   count = 0;
   remaining = 0;
+  /** The number of remaining entries, which a listing must say, was there. */
+  hasRemaining = false;
   /** `scanListing`: the directory exists. */
   hasListing = false;
   #words = new Int32Array(FIRST_CAPACITY * WORDS);
@@ -50,6 +52,7 @@ export class EntryScan {
   clear(): void {
     this.count = 0;
     this.remaining = 0;
+    this.hasRemaining = false;
     this.hasListing = false;
   }
 
@@ -144,7 +147,7 @@ export function scanListing(buffer: Buffer, start: number, end: number, scan: En
     }
     at = after;
   }
-  return ENTRIES_OK;
+  return scan.hasListing && !scan.hasRemaining ? ENTRIES_MALFORMED : ENTRIES_OK;
 }
 
 /** A message with a status in field 1, in buffer[start, end): one entry, none when it is empty. */
@@ -167,6 +170,7 @@ function readEntries(buffer: Buffer, start: number, end: number, scan: EntryScan
     } else if (tag === REMAINING_TAG) {
       readVarint64(buffer, at, end, wide);
       scan.remaining = wide.low < 0 ? MAX_INT32 : wide.low;
+      scan.hasRemaining = true;
     } else if (tag >>> 3 === 0 || (tag & 7) === WireType.GROUP_END) {
       return ENTRIES_MALFORMED;
     }

@@ -123,7 +123,11 @@ async function askPage(c: Composition, request: Request, target: Target, options
   const scan = new EntryScan();
   if (!answer.ok || scanListing(answer.body, 0, answer.body.length, scan) === ENTRIES_OK) return { answer, scan };
   const { nameservice } = answer;
-  const refused = new Refused(Failure.IO, `The listing of ${c.engine.nameserviceName(nameservice)} cannot be read`);
+  const name = c.engine.nameserviceName(nameservice);
+  const refused = new Refused(
+    Failure.IO,
+    `The answer of the NameNode to ${request.method.name} cannot be read: the listing of ${name} is not valid`,
+  );
   return { answer: { ok: false, nameservice, refused, unavailable: false }, scan };
 }
 

@@ -157,7 +157,9 @@ export class Sequence {
     told: (value: Plain) => unknown,
     forced: Forced | null = this.#rules.refusalOfChange(method, path),
   ): Promise<boolean> {
-    this.log.push(`${method} ${show(request)}${forced === null ? '' : ` (a router refuses it: ${forced.className || 'false'})`}`);
+    this.log.push(
+      `${method} ${show(request)}${forced === null ? '' : ` (a router refuses it: ${forced.className || 'false'})`}`,
+    );
     const routed = await this.#routed(method, request);
     if (forced !== null) {
       this.#expectRefusal(routed, forced);
@@ -255,8 +257,7 @@ export class Sequence {
   /** In place of a mount point only where all its targets are there: the directories above them may be missing. */
   async #rename2(from: string, to: string, overwrite: boolean): Promise<void> {
     const locations = this.#rules.locations(to);
-    const isWhole =
-      !this.#rules.isSkeleton(to) || (await this.#world.holders(locations)).length === locations.length;
+    const isWhole = !this.#rules.isSkeleton(to) || (await this.#world.holders(locations)).length === locations.length;
     await this.#rename('rename2', from, to, { overwriteDest: overwrite && isWhole });
   }
 
