@@ -1,8 +1,11 @@
-/** Part of `npm run check`: the generated pages of the manual are what their tables generate now, and files that pages cite exist. */
+/**
+ * Part of `npm run check`: the generated pages of the manual are what their tables generate now, files that pages cite exist, and every method
+ * has a test that proves it.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { renderSizingManual, SIZING_PAGE } from '../native-free-bench/scale/sizing-page.ts';
 import { findMissingCitations } from './citations.ts';
-import { COVERAGE_PAGE, renderCoverage } from './make-coverage.ts';
+import { COVERAGE_PAGE, findUnproved, readMethodProofs, renderCoverage } from './make-coverage.ts';
 import { KEYS_PAGE, renderKeyManual } from './make-key-manual.ts';
 
 interface GeneratedPage {
@@ -12,8 +15,10 @@ interface GeneratedPage {
   readonly command: string;
 }
 
+const proofs = readMethodProofs();
+
 const PAGES: readonly GeneratedPage[] = [
-  { page: COVERAGE_PAGE, render: renderCoverage, command: 'node scripts/make-coverage.ts' },
+  { page: COVERAGE_PAGE, render: () => renderCoverage(proofs), command: 'node scripts/make-coverage.ts' },
   { page: KEYS_PAGE, render: renderKeyManual, command: 'node scripts/make-key-manual.ts' },
   { page: SIZING_PAGE, render: renderSizingManual, command: 'node native-free-bench/scale/sizing.ts --write' },
 ];
@@ -35,6 +40,10 @@ for (const name of readdirSync(MANUAL)) {
     wrong++;
     process.stderr.write(`src/manual/${name} cites ${file}, which is not there: cite the file that shows it now\n`);
   }
+}
+for (const fault of [...proofs.faults, ...findUnproved(proofs)]) {
+  wrong++;
+  process.stderr.write(`${fault}\n`);
 }
 process.exitCode = wrong === 0 ? 0 : 1;
 

@@ -3,8 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Method, Strategy } from '../src/call/method.ts';
 import { METHODS, PROTOCOLS } from '../src/call/methods.ts';
+import { type Proofs, readProofs } from './proofs.ts';
 
+const ROOT = new URL('../', import.meta.url);
 export const COVERAGE_PAGE = new URL('../src/manual/method-coverage.md', import.meta.url);
+
+/** What the page leaves away of the names of test files. */
+const TESTS = 'test/methods/';
+const SUFFIX = '.test.ts';
 
 /** How the page puts the strategies. */
 const ANSWERED: Readonly<Record<Strategy, string>> = {
@@ -21,8 +27,8 @@ const ANSWERED: Readonly<Record<Strategy, string>> = {
 
 const INTRODUCTION = `# Method coverage
 
-Every method of the protocols on the client port, and who answers it. This page is generated from \`src/call/methods.ts\` by
-\`node scripts/make-coverage.ts\`.
+Every method of the protocols on the client port, who answers it, and the tests that prove it. This page is generated from
+\`src/call/methods.ts\` and the tests below \`test/methods\` by \`node scripts/make-coverage.ts\`.
 
 * **answered by**: where the call goes. *refused* is answered with \`java.lang.UnsupportedOperationException\`.
 * **category**: WRITE is what safe mode of the router stops; READ and UNCHECKED pass. *w* marks a method that changes something although
@@ -31,38 +37,72 @@ Every method of the protocols on the client port, and who answers it. This page 
 * **observer**: *aligned* reads may be answered by an observer that has caught up with the caller, *any* by an observer as it stands,
   *active* only by the active NameNode.
 * **mount points**: the method is refused for a path that is a mount point or has mount points below it.
+* **proved by**: files of \`test/methods\`, without \`.test.ts\`. Random sequences of the calls that make and read the tree are compared with one plain tree in
+  \`test/methods/model.test.ts\`.
 `;
 
+/** What the tests prove now. */
+export function readMethodProofs(): Proofs {
+  const names = new Set(METHODS.map(titleOf));
+  return readProofs(ROOT, (name) => names.has(name));
+}
+
+/** For each method that no test proves: which, and what is to be done. */
+export function findUnproved({ files }: Proofs): string[] {
+  return METHODS.map(titleOf)
+    .filter((name) => !files.has(name))
+    .map(
+      (name) => `${name} has no test: write one with prove('${name}', …) below test/methods (test/support/prove.ts)`,
+    );
+}
+
 /** The page as Markdown. */
-export function renderCoverage(): string {
-  const parts = [INTRODUCTION, renderCounts()];
+export function renderCoverage(proofs: Proofs = readMethodProofs()): string {
+  const parts = [INTRODUCTION, renderCounts(proofs)];
   PROTOCOLS.forEach((protocol, index) => {
     const rows = METHODS.filter((method) => method.protocol === index).sort(byName);
     parts.push(
-      `## ${protocol.simpleName}\n\n\`${protocol.name}\`, version ${protocol.version}\n\n${renderTable(rows)}`,
+      `## ${protocol.simpleName}\n\n\`${protocol.name}\`, version ${protocol.version}\n\n${renderTable(rows, proofs)}`,
     );
   });
   parts.push(renderRefused());
   return parts.join('\n');
 }
 
-function renderCounts(): string {
-  const lines = ['| answered by | methods |', '|---|---|'];
+function renderCounts({ files }: Proofs): string {
+  const lines = ['| answered by | methods | proved |', '|---|---|---|'];
+  const count = (name: string, methods: readonly Method[]): string =>
+    `| ${name} | ${methods.length} | ${methods.filter((method) => files.has(titleOf(method))).length} |`;
   for (const strategy of Object.keys(ANSWERED) as Strategy[]) {
-    lines.push(`| ${ANSWERED[strategy]} | ${METHODS.filter((method) => method.strategy === strategy).length} |`);
+    lines.push(
+      count(
+        ANSWERED[strategy],
+        METHODS.filter((method) => method.strategy === strategy),
+      ),
+    );
   }
-  lines.push(`| all | ${METHODS.length} |`);
+  lines.push(count('all', METHODS));
   return `${lines.join('\n')}\n`;
 }
 
-function renderTable(rows: readonly Method[]): string {
+function renderTable(rows: readonly Method[], { files }: Proofs): string {
   const lines = [
-    '| method | answered by | category | retry | observer | mount points | note |',
-    '|---|---|---|---|---|---|---|',
+    '| method | answered by | category | retry | observer | mount points | note | proved by |',
+    '|---|---|---|---|---|---|---|---|',
   ];
   for (const row of rows) {
     const category = row.effect === 'write' && row.category !== 'WRITE' ? `${row.category}, w` : row.category;
-    const cells = [row.name, ANSWERED[row.strategy], category, row.retry, observer(row), mountPoints(row), noteOf(row)];
+    const tests = (files.get(titleOf(row)) ?? []).map((file) => file.slice(TESTS.length, -SUFFIX.length)).join(', ');
+    const cells = [
+      row.name,
+      ANSWERED[row.strategy],
+      category,
+      row.retry,
+      observer(row),
+      mountPoints(row),
+      noteOf(row),
+      tests,
+    ];
     lines.push(`| ${cells.join(' | ')} |`);
   }
   return `${lines.join('\n')}\n`;

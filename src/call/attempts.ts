@@ -136,7 +136,7 @@ export class Attempts implements AttemptOwner {
     if (!(method.coordinated || method.category === 'WRITE') || call.onlyNamenode >= 0) return;
     if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
     this.#engine.block.setActive(call.nameservice, call.namenode);
-    this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
+    this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
     this.#engine.counters.add(Counter.activeChanges);
     this.#engine.note(
       `${this.#namenodeOf(call).address} is the active NameNode of ${this.#engine.nameserviceName(call.nameservice)}`,
@@ -151,7 +151,7 @@ export class Attempts implements AttemptOwner {
   onUnfit(call: Call, state: number): void {
     this.#engine.counters.add(Counter.standbyAnswers);
     this.#engine.block.clearActive(call.nameservice, call.namenode);
-    this.#engine.block.setState(call.nameservice, call.namenode, state);
+    this.#engine.block.proveState(call.nameservice, call.namenode, state);
     call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
     this.route(call);
   }
@@ -187,7 +187,7 @@ export class Attempts implements AttemptOwner {
     // Others may be served by it on connections that are open: only a NameNode that gives no sign of life loses its place.
     if (!namenode.isAlive(this.#engine.clock.nowMs, this.#engine.settings.connectTimeoutMs)) {
       this.#engine.block.clearActive(call.nameservice, call.namenode);
-      this.#engine.block.setState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
+      this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.UNAVAILABLE);
       // What closed its connection before was the end of the NameNode, not the call.
       call.suspect = false;
     }
@@ -256,7 +256,7 @@ export class Attempts implements AttemptOwner {
 
   onHung(namenode: NameNode): void {
     this.#engine.block.clearActive(namenode.nameservice, namenode.index);
-    this.#engine.block.setState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
+    this.#engine.block.proveState(namenode.nameservice, namenode.index, NameNodeState.UNAVAILABLE);
     this.#engine.note(
       `${namenode.address} of ${this.#engine.nameserviceName(namenode.nameservice)} is hung: no byte for ${this.#engine.settings.hungAfterMs} ms, and a probe was not answered; its ${namenode.inFlight} calls go elsewhere`,
     );

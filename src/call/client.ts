@@ -11,6 +11,8 @@ export class Client {
   readonly user: User;
   /** The fixed part of the caller context that goes with each of its calls; made with the first, most connections are idle. */
   context: ContextPrefix | null = null;
+  /** `/user/NAME/.Trash`, its user's; made with its first path that may lie there. */
+  trashRoot: Buffer | null = null;
   /** It has closed its side of the connection: nothing is sent for it any more. Whether it still takes answers the acceptor knows. */
   gone = false;
 

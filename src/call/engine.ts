@@ -5,7 +5,7 @@ import { NameNodeConnection } from '../namenode/connection.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
-import { ControlBlock, NameNodeState } from '../shared/control-block.ts';
+import { ControlBlock, NameNodeState, SafeModeLevel } from '../shared/control-block.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
@@ -74,8 +74,10 @@ export class Engine implements WorkerSide, CallOwner {
   #notes = 0;
   #notesSinceMs = 0;
   #flushAsked = false;
-  /** The clock was read since the last flush. */
+  /** Clock and safe mode were read since the last flush. */
   #clockIsFresh = false;
+  /** A SafeModeLevel. */
+  #safeMode: number = SafeModeLevel.OFF;
 
   /** `note` writes a line to the log of the process. */
   constructor(
@@ -94,7 +96,7 @@ export class Engine implements WorkerSide, CallOwner {
     this.budget = new SharedBudget(this.block, counters, settings.memoryBytes);
     this.wheel = new TimerWheel(this.clock, WHEEL_TICK_MS, (entry) => this.#onDue(entry));
     this.pool = new NameNodePool(settings, topology, this.clock, this.wheel, this.budget, counters, this);
-    this.resolver = new Resolver(settings, topology);
+    this.resolver = new Resolver(settings, topology, this.block);
     this.#counts = new Int32Array(nameservices);
     this.attempts = new Attempts(this, nameservices);
     this.nameserviceBytes = topology.nameservices.map((nameservice) => Buffer.from(nameservice.id));
@@ -147,6 +149,7 @@ export class Engine implements WorkerSide, CallOwner {
       // Nothing else reads the clock while no NameNode is connected.
       this.#clockIsFresh = true;
       this.clock.tick();
+      this.#safeMode = this.block.safeMode;
     }
     const call = this.calls.take();
     copyFields(fields, call.fields);
@@ -181,6 +184,7 @@ export class Engine implements WorkerSide, CallOwner {
       frame.copy(call.frame, 0, start, end);
     }
     call.end = call.start + length;
+    if (this.#safeMode !== SafeModeLevel.OFF && this.#isStopped(call)) return;
     this.handle(call);
   }
 
@@ -428,6 +432,16 @@ export class Engine implements WorkerSide, CallOwner {
     if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
     call.nameservice = nameservice;
     if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
+  }
+
+  /** In safe mode: whether it stops this call, which is then answered so that its client tries another router. */
+  #isStopped(call: Call): boolean {
+    const { category } = call.method as Method;
+    if (category !== 'WRITE' && !(category === 'READ' && this.#safeMode === SafeModeLevel.READS_TOO)) return false;
+    this.counters.add(Counter.callsRefused);
+    const message = `Router ${this.settings.routerId} is in safe mode and cannot handle ${category} requests`;
+    this.fail(call, Failure.STANDBY, message);
+    return true;
   }
 
   /** Ends a call for which there is no room. */

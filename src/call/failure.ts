@@ -11,6 +11,8 @@ export const Failure = {
   UNSUPPORTED: 'java.lang.UnsupportedOperationException',
   ACCESS_CONTROL: 'org.apache.hadoop.security.AccessControlException',
   NO_RESOLUTION: 'org.apache.hadoop.hdfs.server.federation.resolver.RouterResolveException',
+  /** Like NO_RESOLUTION, because the nameservices of the path are disabled. */
+  NO_LOCATION: 'org.apache.hadoop.hdfs.server.federation.router.NoLocationException',
   MALFORMED: 'org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException',
   NO_SUCH_METHOD: 'org.apache.hadoop.ipc.RpcNoSuchMethodException',
 } as const;

@@ -2,6 +2,7 @@ import { isCanonicalPath, writeCanonicalPath } from '../mount/canonical.ts';
 import { nameservicesAtOrBelow } from '../mount/nameservices-below.ts';
 import { MountQuotas } from '../mount/quota.ts';
 import { type MountSnapshot, NO_MOUNT } from '../mount/snapshot.ts';
+import type { ControlBlock } from '../shared/control-block.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { textOf } from '../wire/text.ts';
 import type { Call } from './call.ts';
@@ -19,10 +20,7 @@ export const SEVERAL = -3;
 const SLASH = 0x2f;
 const NO_BYTES = Buffer.alloc(0);
 const ROOT = Buffer.from('/');
-const TRASH = Buffer.from('/.Trash/');
-const TRASH_ROOT = Buffer.from('/.Trash');
 const CURRENT = Buffer.from('Current');
-const USER = Buffer.from('/user/');
 const INODES = Buffer.from('/.reserved/.inodes/');
 /** What these make in the trash they make in one nameservice, that of the path. */
 const MAKING: ReadonlySet<string> = new Set(['create', 'mkdirs', 'createSymlink']);
@@ -80,13 +78,16 @@ export class Resolver {
   readonly quotas: MountQuotas;
   readonly #settings: Settings;
   readonly #topology: Topology;
+  /** Knows which nameservices are disabled. */
+  readonly #block: ControlBlock | null;
   #inUse: readonly number[] = [];
   #inUseEpoch = 0;
 
-  constructor(settings: Settings, topology: Topology) {
+  constructor(settings: Settings, topology: Topology, block: ControlBlock | null = null) {
     this.quotas = new MountQuotas(settings.quotaEnabled);
     this.#settings = settings;
     this.#topology = topology;
+    this.#block = block;
   }
 
   get epoch(): number {
@@ -165,11 +166,15 @@ export class Resolver {
       return BY_INODE;
     }
     if (mount === NO_MOUNT) {
-      if (this.#settings.defaultNameservice >= 0) return this.#settings.defaultNameservice;
+      const own = this.#settings.defaultNameservice;
+      if (own >= 0) return this.#isDisabled(own) ? this.#refuseDisabled(bytes, from, to) : own;
       return this.refuse(
         Failure.NO_RESOLUTION,
         `Cannot find locations for ${textOf(bytes, from, to)}, because the default nameservice is disabled to read or write`,
       );
+    }
+    if (this.#block?.anyDisabled === true && this.#isDisabledMount(snapshot, mount)) {
+      return this.#refuseDisabled(bytes, from, to);
     }
     if (snapshot.destinationCount(mount) !== 1) {
       this.#bytes = bytes;
@@ -205,6 +210,11 @@ export class Resolver {
     return this.#inUse;
   }
 
+  /** After REFUSED: nothing covers the path, or only disabled nameservices do; mount points may show it nevertheless. */
+  get isUnresolved(): boolean {
+    return this.className === Failure.NO_RESOLUTION || this.className === Failure.NO_LOCATION;
+  }
+
   refuse(className: string, message: string): number {
     this.className = className;
     this.message = message;
@@ -224,7 +234,7 @@ export class Resolver {
 
   /** Directly after `#resolveOwn`, of a path at or in the caller's trash: `found`, or what the nameservices that share it make of that. */
   #resolveTrash(call: Call, found: number): number {
-    if (found < 0 && found !== SEVERAL && this.className !== Failure.NO_RESOLUTION) return found;
+    if (found < 0 && found !== SEVERAL && !this.isUnresolved) return found;
     if (MAKING.has((call.method as Method).name)) return found;
     const isRoot = this.#atTrashRoot;
     if (!isRoot && !this.#trashMountsBelow) return found;
@@ -247,10 +257,12 @@ export class Resolver {
     const own = this.#settings.defaultNameservice;
     if (below !== '') {
       const known = this.#topology.nameservices.length;
-      return nameservicesAtOrBelow(this.snapshot as MountSnapshot, below, own).filter((each) => each < known);
+      return nameservicesAtOrBelow(this.snapshot as MountSnapshot, below, own).filter(
+        (each) => each < known && !this.#isDisabled(each),
+      );
     }
-    const all = this.nameservicesInUse;
-    return own < 0 ? all : [own].concat(all.filter((each) => each !== own));
+    const all = this.nameservicesInUse.filter((each) => !this.#isDisabled(each));
+    return own < 0 || !all.includes(own) ? all : [own].concat(all.filter((each) => each !== own));
   }
 
   /** Where an ordinary path lies that was just resolved. */
@@ -260,8 +272,9 @@ export class Resolver {
     if (found !== SEVERAL) return places;
     const snapshot = this.snapshot as MountSnapshot;
     for (let i = 0; i < snapshot.destinationCount(this.mount); i++) {
-      this.useDestination(i);
       const nameservice = snapshot.destinationNameservice(this.mount, i);
+      if (this.#isDisabled(nameservice)) continue;
+      this.useDestination(i);
       places.push({ nameservice, path: this.path, prefixBytes: this.prefixBytes });
     }
     return places;
@@ -293,15 +306,17 @@ export class Resolver {
   #trashEnd(call: Call, path: Buffer, start: number, end: number): number {
     // Most paths end here, after two bytes.
     if (path[start + 1] !== 0x75 || path[start + 2] !== 0x73) return -1;
-    if (end - start < USER.length + TRASH.length || !matches(path, start, end, USER)) return -1;
-    const name = (call.client as Client).identity.user;
-    let at = start + USER.length;
-    const nameBytes = Buffer.from(shortNameOf(name));
-    if (!matches(path, at, end, nameBytes)) return -1;
-    at += nameBytes.length;
-    if (at + TRASH.length - 1 === end && matches(path, at, end, TRASH_ROOT)) this.#atTrashRoot = true;
-    if (!matches(path, at, end, TRASH)) return -1;
-    at += TRASH.length;
+    const client = call.client as Client;
+    let root = client.trashRoot;
+    if (root === null) {
+      root = Buffer.from(`/user/${shortNameOf(client.identity.user)}/.Trash`);
+      client.trashRoot = root;
+    }
+    if (!matches(path, start, end, root)) return -1;
+    let at = start + root.length;
+    if (at === end) this.#atTrashRoot = true;
+    if (path[at] !== SLASH || at === end) return -1;
+    at++;
     const first = at;
     if (matches(path, at, end, CURRENT)) {
       at += CURRENT.length;
@@ -314,6 +329,23 @@ export class Resolver {
       }
     }
     return at === end || path[at] === SLASH ? at : -1;
+  }
+
+  #isDisabled(nameservice: number): boolean {
+    const block = this.#block;
+    return block?.anyDisabled === true && block.isDisabled(nameservice);
+  }
+
+  #isDisabledMount(snapshot: MountSnapshot, mount: number): boolean {
+    for (let i = 0; i < snapshot.destinationCount(mount); i++) {
+      if (!this.#isDisabled(snapshot.destinationNameservice(mount, i))) return false;
+    }
+    return true;
+  }
+
+  #refuseDisabled(bytes: Buffer, from: number, to: number): number {
+    const path = textOf(bytes, from, to);
+    return this.refuse(Failure.NO_LOCATION, `Cannot find locations for ${path} in ${this.#settings.resolverName}`);
   }
 
   #refuseAtMounts(bytes: Buffer, from: number, to: number): number {

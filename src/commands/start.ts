@@ -7,10 +7,11 @@ import { readStateStore, type StateStore, UNREAD_STORE } from '../config/state-s
 import { findLocalHosts, readTopology, requireNameservices } from '../config/topology.ts';
 import { createLog, type Log } from '../control/log.ts';
 import type { RunningRouter } from '../control/router-types.ts';
+import { RecordCache } from '../control/store/record-cache.ts';
 import { type MountEntry, MountError } from '../mount/entry.ts';
 import { readMountOptions } from '../mount/spec.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
-import { readMountTable } from '../state-store/file-driver.ts';
+import { FileDriver } from '../state-store/file-driver.ts';
 import { CONFIG_FLAGS, readOverrides } from './config-flags.ts';
 import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
 
@@ -130,14 +131,14 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   const settings = readSettings(configuration, topology);
   const store = readStateStore(configuration);
   const hasGivenMounts = (options.mounts ?? []).length > 0 || options.mountsFile !== undefined;
-  if (store.kind === 'unread' && !hasGivenMounts) {
+  if ((store.kind === 'unread' || store.kind === 'zookeeper') && !hasGivenMounts) {
     throw configuration.error(store.key, UNREAD_STORE.problem, UNREAD_STORE.remedy);
   }
   await requireLocalHost(configuration);
   const log = options.log ?? (await createLog(settings.logLevel));
   const given = readGivenMounts(options, settings, topology);
   logReview(reviewConfiguration(configuration, localHosts), passed, log);
-  const entries = mergeMounts(given, readStoredMounts(store, settings, topology, log));
+  const entries = mergeMounts(given, await readStoredMounts(store, settings, topology, log));
   warnOfUnservedPaths(entries, settings, log);
   const { startRouter } = await import('../control/router.ts');
   return { router: await startRouter({ settings, topology, entries, configuration, log }), log };
@@ -177,11 +178,19 @@ function readGivenMounts(
 }
 
 /** Records that cannot be used are reported and left out: one bad record must not keep a router from starting. */
-function readStoredMounts(store: StateStore, settings: Settings, topology: Topology, log: Log): MountEntry[] {
+async function readStoredMounts(
+  store: StateStore,
+  settings: Settings,
+  topology: Topology,
+  log: Log,
+): Promise<MountEntry[]> {
   if (store.kind !== 'file') return [];
   const { directory } = store;
-  const { entries, problems } = readMountTable(directory, settings);
-  for (const { file, reason } of problems) log.warn({ file }, `State Store: ${reason}`);
+  const { records, problems } = await new FileDriver(directory).readAll('MountTable');
+  const cache = new RecordCache('MountTable', settings);
+  cache.endRead(records, problems, (stored) => stored);
+  for (const { place, reason } of cache.problems) log.warn({ file: place }, `State Store: ${reason}`);
+  const entries = Array.from(cache.records.values(), ({ record }) => record.entry);
   for (const entry of entries) {
     const unknown = unknownNameservice(entry, topology);
     if (unknown !== null) {

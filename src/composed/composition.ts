@@ -25,6 +25,8 @@ export interface Target {
   readonly prefix2Bytes?: number;
   /** This NameNode of the nameservice and no other. */
   readonly namenode?: number;
+  /** Which of the mount's locations in that nameservice it is, from 0; left out for 0. What the ids of a request depend on. */
+  readonly place?: number;
 }
 
 /** What a composed call ends with: its response message, or the nameservice that is to answer the client's own request. */
@@ -51,10 +53,12 @@ export class Composition {
   /** Bytes claimed for requests and answers; given back when the last part has ended. */
   #claimed: number[] = [];
   #parts = 0;
+  /** Those that wait for one of the parts to end. */
+  #line: (() => void)[] = [];
   #done = false;
   #own: Request | null = null;
-  /** Requests that may change something, by nameservice: further ones take derived ids. */
-  readonly #changes = new Map<number, number>();
+  /** Requests that may change something, by method and target: further ones take ids of their own. */
+  readonly #changes = new Map<string, number>();
 
   constructor(engine: Engine, call: Call) {
     this.engine = engine;
@@ -129,20 +133,41 @@ export class Composition {
       while (next < asked.length) {
         const at = next++;
         const { request, target } = asked[at] as (typeof asked)[number];
-        answers[at] = await this.#send(request, target, options);
+        answers[at] = await this.#sendInLine(request, target, options);
       }
     };
     await Promise.all(Array.from({ length: Math.min(MAX_PARTS_AT_ONCE, asked.length) }, askNext));
     return answers;
   }
 
+  /** The client's request goes to the target under the client's own ids, in a part and on the byte path alike. */
+  hasOwnIds({ place = 0 }: Target): boolean {
+    return this.method.retry !== 'AtMostOnce' || place === 0;
+  }
+
   /** Ends the call; `parts` that are still on their way end by themselves. */
   finish(end: () => void): void {
-    leave(this.call, Place.COMPOSING);
-    end();
+    const { engine, call } = this;
+    leave(call, Place.COMPOSING);
+    try {
+      end();
+    } catch (error) {
+      // In any other place it has been answered, or somebody is going to.
+      if (call.place === Place.RESOLVING) engine.breakOff(call, error);
+      else engine.noteBroken(call, error);
+    }
     this.#done = true;
+    for (const wake of this.#line.splice(0)) wake();
     this.#release();
-    this.engine.flushSoon();
+    engine.flushSoon();
+  }
+
+  /** Whoever asks in this call, at most MAX_PARTS_AT_ONCE are on their way. */
+  async #sendInLine(request: Request, target: Target, options: AskOptions): Promise<Answer> {
+    while (this.#parts >= MAX_PARTS_AT_ONCE && !this.#done) {
+      await new Promise<void>((resolve) => this.#line.push(resolve));
+    }
+    return await this.#send(request, target, options);
   }
 
   #send(request: Request, target: Target, options: AskOptions): Promise<Answer> {
@@ -154,19 +179,21 @@ export class Composition {
       return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
     }
     if (nameservice >= engine.topology.nameservices.length) {
-      const name = engine.resolver.snapshot?.nameserviceName(nameservice) ?? `#${nameservice}`;
-      const message = `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`;
-      const refused = new Refused(Failure.IO, message);
+      const refused = new Refused(Failure.IO, describeUnregistered(engine, call, nameservice));
+      return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
+    }
+    engine.clock.tick();
+    const untilMs = call.startedMs + engine.settings.callBudgetMs;
+    if (engine.clock.nowMs >= untilMs) {
+      const message = `${request.method.name} was not sent to ${engine.nameserviceName(nameservice)}: the call has taken ${engine.settings.callBudgetMs} ms`;
+      const refused = new Refused(Failure.STANDBY, message);
       return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
     }
     return new Promise((resolve) => {
-      engine.clock.tick();
-      const limits = {
-        unreachedMs: options.unreachedMs ?? engine.settings.mountStatusTimeoutMs,
-        untilMs: call.startedMs + engine.settings.callBudgetMs,
-      };
+      const limits = { unreachedMs: options.unreachedMs ?? engine.settings.mountStatusTimeoutMs, untilMs };
       const part = new Part(engine, nameservice, limits, (answer) => {
         this.#parts--;
+        this.#line.shift()?.();
         resolve(answer.ok && !this.#tryClaim(answer.body.length) ? this.#overloaded(nameservice) : answer);
         this.#release();
       });
@@ -186,11 +213,18 @@ export class Composition {
     });
   }
 
+  /**
+   * The client's own ids for its own method at the first of the mount's locations in a nameservice. Everything else gets ids that come from
+   * what it is, not from when it is sent: a repeated call is to meet the same ones in each retry cache, whatever has been done before.
+   */
   #withId(request: Request, target: Target): Request {
-    if (request.method.retry !== 'AtMostOnce') return request;
-    const before = this.#changes.get(target.nameservice) ?? 0;
-    this.#changes.set(target.nameservice, before + 1);
-    return before === 0 ? request : withDerivedId(request, before, target.path);
+    const { method } = request;
+    if (method.retry !== 'AtMostOnce') return request;
+    const { nameservice, path, place = 0 } = target;
+    const key = `${method.index} ${nameservice} ${place} ${path === null ? '' : path.toString('latin1')}`;
+    const before = this.#changes.get(key) ?? 0;
+    this.#changes.set(key, before + 1);
+    return before === 0 && place === 0 && method === this.method ? request : withDerivedId(request, before, path);
   }
 
   #claim(bytes: number): void {
@@ -243,10 +277,17 @@ export function compose(engine: Engine, call: Call, run: (composition: Compositi
     .catch((error: unknown) => engine.noteBroken(call, error));
 }
 
+/** Numbers of nameservices behind those of the topology are good for one mount table. */
+function describeUnregistered(engine: Engine, call: Call, nameservice: number): string {
+  const { snapshot } = engine.resolver;
+  const isKnown = snapshot !== null && snapshot.epoch === call.epoch && nameservice < snapshot.nameserviceCount;
+  const name = isKnown ? snapshot.nameserviceName(nameservice) : 'a nameservice of the mount table before';
+  return `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`;
+}
+
 function forwardTo(engine: Engine, call: Call, target: Target): void {
   if (target.nameservice >= engine.topology.nameservices.length) {
-    const name = engine.resolver.snapshot?.nameserviceName(target.nameservice) ?? `#${target.nameservice}`;
-    engine.fail(call, Failure.IO, `Cannot locate a registered namenode for ${name} from ${engine.settings.routerId}`);
+    engine.fail(call, Failure.IO, describeUnregistered(engine, call, target.nameservice));
     return;
   }
   call.byPath = true;

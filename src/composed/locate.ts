@@ -27,6 +27,8 @@ export interface Located {
    * destinations: what is deleted stays in its nameservice, and needs them there.
    */
   readonly everywhere: boolean;
+  /** LOCAL: a directory is in the nameservices of those who made it, what is in it may be in any of them. */
+  readonly scattered: boolean;
   readonly faultTolerant: boolean;
   readonly readOnly: boolean;
   /** The path is a mount point; mount points lie below it. Never inside the caller's trash. */
@@ -45,7 +47,7 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
   const nameservice = resolver.resolve(call, spelled, 0, spelled.length, mountCheck);
   const snapshot = resolver.snapshot as MountSnapshot;
   const { mount, atMount, mountsBelow, inTrash } = resolver;
-  const isUnresolved = nameservice < 0 && nameservice !== SEVERAL && resolver.className === Failure.NO_RESOLUTION;
+  const isUnresolved = nameservice < 0 && nameservice !== SEVERAL && resolver.isUnresolved;
   if (nameservice === BY_INODE || (nameservice < 0 && nameservice !== SEVERAL && !isUnresolved)) {
     throw new Refused(resolver.className, resolver.message);
   }
@@ -64,6 +66,7 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
     unresolved: isUnresolved ? new Refused(resolver.className, resolver.message) : null,
     mountPoint,
     everywhere: trash !== null || (several && (inTrash || (order !== null && isAllOrder(order)))),
+    scattered: several && !inTrash && order === 'LOCAL',
     faultTolerant: several && snapshot.isFaultTolerant(mount),
     readOnly: mount >= 0 && snapshot.isReadOnly(mount),
     atMount,
@@ -75,6 +78,7 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
 /** The targets of a path; throws why there are none. */
 export function requireTargets(located: Located): readonly Target[] {
   if (located.unresolved !== null) throw located.unresolved;
+  if (located.targets.length === 0) throw new Refused(Failure.NO_LOCATION, `Cannot find locations for ${located.path}`);
   return located.targets;
 }
 
@@ -92,7 +96,7 @@ export function path2Of(call: Call): Buffer {
 
 /** Directly after the resolver answered SEVERAL. */
 function severalTargets(engine: Engine, call: Call, spelled: string, mountPoint: string): Target[] {
-  const { resolver, figures, settings } = engine;
+  const { resolver, figures, settings, block } = engine;
   const snapshot = resolver.snapshot as MountSnapshot;
   const { mount, inTrash } = resolver;
   const first = firstNameservice(
@@ -106,17 +110,32 @@ function severalTargets(engine: Engine, call: Call, spelled: string, mountPoint:
     settings.spacePreferencePercent,
   );
   const order = orderDestinations(snapshot, mount, first);
+  const places = placesInNameservices(snapshot, mount);
   const targets: Target[] = [];
   const seen = new Set<string>();
   for (const destination of order) {
-    resolver.useDestination(destination);
     const nameservice = snapshot.destinationNameservice(mount, destination);
+    // Only now: a disabled nameservice keeps its share of the hash ring.
+    if (block.anyDisabled && block.isDisabled(nameservice)) continue;
+    resolver.useDestination(destination);
     const path = resolver.path;
     // In the trash destinations of one nameservice are one place.
-    const place = `${nameservice}:${path === null ? '' : path.toString('latin1')}`;
-    if (seen.has(place)) continue;
-    seen.add(place);
-    targets.push({ nameservice, path, prefixBytes: resolver.prefixBytes });
+    const key = `${nameservice}:${path === null ? '' : path.toString('latin1')}`;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const place = inTrash ? 0 : (places[destination] as number);
+    targets.push({ nameservice, path, prefixBytes: resolver.prefixBytes, place });
   }
   return targets;
+}
+
+/** Of each destination of a mount: how many before it in the record are in its nameservice. */
+function placesInNameservices(snapshot: MountSnapshot, mount: number): number[] {
+  const seen = new Map<number, number>();
+  return Array.from({ length: snapshot.destinationCount(mount) }, (_, i) => {
+    const nameservice = snapshot.destinationNameservice(mount, i);
+    const place = seen.get(nameservice) ?? 0;
+    seen.set(nameservice, place + 1);
+    return place;
+  });
 }

@@ -1,4 +1,4 @@
-import type { Call, Composer } from '../call/call.ts';
+import { type Call, type Composer, Place } from '../call/call.ts';
 import { Deadline } from '../call/deadline.ts';
 import type { Engine } from '../call/engine.ts';
 import { Failure } from '../call/failure.ts';
@@ -90,7 +90,9 @@ export class Part implements Composer {
   }
 
   #fail(refused: Refused, unavailable: boolean): void {
-    const uncertain = this.#call?.wasLost === true;
+    const call = this.#call;
+    // In flight: it is given up while a NameNode has it.
+    const uncertain = call !== null && (call.wasLost || (unavailable && call.place === Place.IN_FLIGHT));
     this.#end({ ok: false, nameservice: this.#nameservice, refused, unavailable, uncertain });
   }
 

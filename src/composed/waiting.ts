@@ -1,5 +1,15 @@
+import type { Engine } from '../call/engine.ts';
+
+/** About as long as a failover takes. */
+export const FAILOVER_WAIT_MS = 30_000;
+
+/** Of the call's budget: the answer names the nameservice instead of coming too late. */
+const BUDGET_SHARE = 0.75;
+
 /**
- * How long a nameservice that cannot be reached is waited for by a call that needs its answer: about as long as a failover takes. Where others can
- * answer instead it is `dfs.federation.router.client.mount-status.time-out`.
+ * `AskOptions.unreachedMs` of requests that nobody else can answer instead. Where others can it is
+ * `dfs.federation.router.client.mount-status.time-out`.
  */
-export const FAILOVER_WAIT_MS = 20_000;
+export function failoverWaitMs({ settings }: Engine): number {
+  return Math.min(FAILOVER_WAIT_MS, settings.callBudgetMs * BUDGET_SHARE);
+}

@@ -166,7 +166,7 @@ function reviewNamenodes(configuration: Configuration): Finding[] {
 function reviewStateStore(configuration: Configuration): Finding[] {
   try {
     const store = readStateStore(configuration);
-    if (store.kind === 'unread') {
+    if (store.kind === 'unread' || store.kind === 'zookeeper') {
       const { key } = store;
       const message = `${UNREAD_STORE.problem}; ${UNREAD_STORE.remedy}`;
       return [finding('warning', configuration.origin(key), key, message)];

@@ -67,6 +67,7 @@ export function readSettings(
     callerContextSeparator: readSeparator(configuration),
 
     defaultNameservice: readDefaultNameservice(configuration, topology),
+    resolverName: configuration.readTrimmed(`${ROUTER}.file.resolver.client.class`).split(/[.$]/).at(-1) ?? '',
     serverDefaultsMs: configuration.readLong('dfs.client.server-defaults.validity.period.ms'),
     mountStatusTimeoutMs: timerMs(readDuration(configuration, `${ROUTER}.client.mount-status.time-out`, 1)),
     allowPartialListing: configuration.readBoolean(`${ROUTER}.client.allow-partial-listing`),

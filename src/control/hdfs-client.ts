@@ -4,6 +4,7 @@ import { type ConnectOptions, type Reply, RpcClient } from './rpc-client.ts';
 
 const CLIENT_PROTOCOL = PROTOCOLS[0]!.name;
 const NAMENODE_PROTOCOL = PROTOCOLS[1]!.name;
+export const HA_PROTOCOL = 'org.apache.hadoop.ha.HAServiceProtocol';
 
 const CREATE = 1;
 const OVERWRITE = 2;
@@ -183,6 +184,34 @@ export class HdfsClient implements Disposable {
       {},
     );
     return response.state;
+  }
+
+  /** As failover controllers ask it. On a NameNode with HA only superusers get an answer. */
+  async getServiceStatus(timeoutMs: number): Promise<HaState> {
+    const { response } = await this.rpc.call<{ state: HaState }>(
+      HA_PROTOCOL,
+      'getServiceStatus',
+      'hadoop.common.GetServiceStatusRequestProto',
+      'hadoop.common.GetServiceStatusResponseProto',
+      {},
+      { timeoutMs },
+    );
+    return response.state;
+  }
+
+  /** Whether the NameNode is in safe mode; changes nothing. */
+  async isInSafeMode(): Promise<boolean> {
+    const { response } = await this.#call<{ result: boolean }>('setSafeMode', {
+      action: 'SAFEMODE_GET',
+      checked: false,
+    });
+    return response.result;
+  }
+
+  /** Addresses of all DataNodes of the NameNode, dead ones too. */
+  async listDatanodeAddresses(): Promise<string[]> {
+    const { response } = await this.#call<{ di: { id: { ipAddr: string } }[] }>('getDatanodeReport', { type: 'ALL' });
+    return response.di.map(({ id }) => id.ipAddr);
   }
 
   async versionRequest(): Promise<NamespaceInfo> {

@@ -11,12 +11,19 @@ import type { ClientIdentity } from '../handoff/link.ts';
 
 /** Decides whether a real user may act for the effective one (`hadoop.proxyuser.*`); asked by acceptors for such connections only. */
 export class Impersonation {
-  readonly #rules: Promise<ProxyUserRules>;
+  #rules: Promise<ProxyUserRules>;
   readonly #groups: Groups;
 
-  constructor(configuration: Configuration) {
+  constructor(configuration: Configuration, groups: Groups = new Groups(readGroupOptions(configuration))) {
     this.#rules = resolveHostNames(readProxyUsers(configuration));
-    this.#groups = new Groups(readGroupOptions(configuration));
+    this.#groups = groups;
+  }
+
+  /** Goes by the rules of this configuration from now on. Rejects when they cannot be used; then the old ones stay. */
+  async reload(configuration: Configuration): Promise<void> {
+    const rules = await resolveHostNames(readProxyUsers(configuration));
+    this.#rules = Promise.resolve(rules);
+    this.#groups.clear();
   }
 
   /** Null when allowed, else the message of Java's AuthorizationException. */

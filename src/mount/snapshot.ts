@@ -34,6 +34,7 @@ export const NO_MOUNT = -1;
 
 /** Up to this many children are looked through in order, more by bisection. */
 const SCANNED_CHILDREN = 8;
+const NO_NAME = Buffer.alloc(0);
 
 /**
  * The mount table at one epoch, read in place from shared memory (layout.ts). Immutable; a thread keeps one reference and swaps it.
@@ -266,17 +267,18 @@ export class MountSnapshot {
 
   /**
    * What a canonical directory path shows because of mount points: null when it neither is nor contains one, else the next components
-   * of the mounts below it (none for a mount without mounts below), distinct, in byte order of UTF-8.
+   * of the mounts below it (none for a mount without mounts below), distinct, in byte order of UTF-8: those behind the name `after`, at
+   * most `most` of them.
    */
-  childrenOf(path: string): string[] | null {
+  childrenOf(path: string, after: Buffer = NO_NAME, most = Number.MAX_SAFE_INTEGER): string[] | null {
     const key = toKey(path);
     if (key === null) return null;
     const low = this.#firstUnder(key);
     const high = this.#firstBehind(key, low);
     if (low === high) return null;
     const children: string[] = [];
-    let mount = low;
-    while (mount < high) {
+    let mount = after.length === 0 ? low : this.#firstBehind(joinKey(key, after), low);
+    while (mount < high && children.length < most) {
       // The component starts behind `path/`; the mount at the path itself ends before.
       const start = this.sourceStart(mount) + key.length + 1;
       const end = this.sourceEnd(mount);
@@ -329,10 +331,17 @@ export class MountSnapshot {
     return low;
   }
 
-  /** First mount from `from` on that is behind all mounts at or below the key. */
+  /** First mount from `from` on that is behind all mounts at or below the key. Most often it is near: steps double. */
   #firstBehind(key: Buffer, from: number): number {
     let low = from;
     let high = this.mountCount;
+    for (let step = 1; low + step <= this.mountCount; step *= 2) {
+      if (this.#sideOf(low + step - 1, key) > 0) {
+        high = low + step - 1;
+        break;
+      }
+      low += step;
+    }
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.#sideOf(middle, key) <= 0) low = middle + 1;
@@ -404,4 +413,11 @@ export class MountSnapshot {
 function toKey(path: string): Buffer | null {
   if (!path.startsWith('/')) return null;
   return Buffer.from(path === '/' ? '' : path);
+}
+
+function joinKey(key: Buffer, name: Buffer): Buffer {
+  const joined = Buffer.alloc(key.length + 1 + name.length, SLASH);
+  key.copy(joined);
+  name.copy(joined, key.length + 1);
+  return joined;
 }

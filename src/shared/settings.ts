@@ -46,6 +46,8 @@ export interface Settings {
   // --- namespace
   /** Index into Topology.nameservices of the nameservice for paths without a mount, -1 for none. */
   readonly defaultNameservice: number;
+  /** Simple name of the configured path resolver, for messages. */
+  readonly resolverName: string;
   readonly mountStatusTimeoutMs: number;
   /** A listing or summary over several nameservices leaves out those that fail, `dfs.federation.router.client.allow-partial-listing`. */
   readonly allowPartialListing: boolean;

@@ -1,4 +1,7 @@
 /** Access control lists of what exists. The owner changes them, and the superuser. */
+
+import { messagesOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { AclEntry, StoredAcl } from './acl.ts';
 import {
@@ -12,13 +15,11 @@ import {
   replaceAcl,
   storeAcl,
 } from './acl.ts';
-import { messagesOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory } from './inodes.ts';
 import { existing } from './listing-operations.ts';
 import type { Site } from './operation.ts';
 import { checkPermission } from './permission-check.ts';
-import { fileNotFound } from './remote-exception.ts';
 
 type Change = (existing: readonly AclEntry[], spec: readonly AclEntry[]) => AclEntry[];
 

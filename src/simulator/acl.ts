@@ -2,9 +2,10 @@
  * Access control lists. An inode keeps the part that its mode does not say: with named entries the group bits of the mode are the mask,
  * and the entry of the owning group is in the list. The logical list, which the changes work on, has all of them.
  */
+
+import { textOf } from '../control/rpc-server/fields.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { textOf } from './fields.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 /** Of one scope. */
 const MAX_ENTRIES = 32;

@@ -1,10 +1,11 @@
 /** What administrators do with a NameNode. */
+
+import { integerOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { integerOf, numberOf, textOf } from './fields.ts';
 import type { RollingUpgrade } from './namespace.ts';
 import type { Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
-import { ioException, JAVA, RemoteException } from './remote-exception.ts';
 
 const MAX_BANDWIDTH_BYTES = 1_099_511_627_776;
 

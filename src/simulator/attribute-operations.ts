@@ -1,7 +1,15 @@
 /** Permission, owner, times, replication and storage policy of what exists. */
+
+import { messageOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import {
+  accessDenied,
+  fileNotFound,
+  ioException,
+  JAVA,
+  RemoteException,
+} from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { spaceOf, typeSpace } from './blocks.ts';
-import { messageOf, numberOf, textOf } from './fields.ts';
 import { checkReplication } from './file-operations.ts';
 import type { Inode } from './inodes.ts';
 import { File, PERMISSION_MASK, POLICY_UNSPECIFIED } from './inodes.ts';
@@ -9,7 +17,6 @@ import { existing } from './listing-operations.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { verifySpace } from './quotas.ts';
-import { accessDenied, fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import { DEFAULT_POLICY_ID, policyId, policyMessage } from './storage-policies.ts';
 
 /** A time that is not to be changed. */

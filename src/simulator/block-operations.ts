@@ -1,15 +1,16 @@
 /** Blocks of files that are being written: where they go, what becomes of them. */
+
+import { messageOf, messagesOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { Block } from './blocks.ts';
 import { describeBlock, locatedBlock } from './blocks.ts';
 import type { DataNode } from './datanodes.ts';
-import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
 import type { File } from './inodes.ts';
 import { checkOpenFile } from './open-files.ts';
 import type { Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
 import { spaceOfNewBlock, verifySpace } from './quotas.ts';
-import { ioException, JAVA, RemoteException } from './remote-exception.ts';
 
 /** Files of one answer to listCorruptFileBlocks. */
 const MAX_CORRUPT_FILES = 100;

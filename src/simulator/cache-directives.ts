@@ -1,6 +1,7 @@
 /** Cache pools and the directives in them. No DataNode caches anything: directives count what they would need. */
+
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import { compareNames } from './paths.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 /** "No limit" of a pool. */
 export const UNLIMITED_BYTES = 2n ** 63n - 1n;

@@ -1,14 +1,15 @@
 /** Cache pools, which the superuser manages, and directives, for which the mode of their pool counts. */
+
+import { flagOf, integerOf, messageOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { accessDenied, ioException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { CacheDirective, CachePool } from './cache-directives.ts';
 import { invalidRequest, NEVER_EXPIRES_MS, UNLIMITED_BYTES } from './cache-directives.ts';
-import { flagOf, integerOf, messageOf, numberOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { compareNames, isValidName } from './paths.ts';
 import { Access, checkSuperuser } from './permission-check.ts';
-import { accessDenied, ioException } from './remote-exception.ts';
 
 const CACHE_FLAG_FORCE = 1;
 /** Pools or directives of one page. */

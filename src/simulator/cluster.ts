@@ -1,4 +1,6 @@
 /** All nameservices of one simulator with their servers, and the control requests. Lives in the simulator's thread. */
+
+import { RemoteException } from '../control/rpc-server/remote-exception.ts';
 import { CallLog } from './call-log.ts';
 import type { ControlRequest, ControlResults, NameNodeStatus, Which } from './control-requests.ts';
 import { ControlError } from './control-requests.ts';
@@ -6,7 +8,6 @@ import { Nameservice } from './nameservice.ts';
 import type { HaState } from './operation.ts';
 import type { CompleteOptions, SimulatorSettings } from './options.ts';
 import { checkSettings } from './options.ts';
-import { RemoteException } from './remote-exception.ts';
 import { HOST, RpcServer } from './rpc-server.ts';
 import { seededRandom } from './service-time.ts';
 

@@ -1,12 +1,13 @@
 /** What a NameNode says about its DataNodes and about the blocks on them. */
+
+import { messageOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { isMissing } from './block-operations.ts';
 import type { Block } from './blocks.ts';
 import type { DataNode, ReportType, Stored } from './datanodes.ts';
-import { messageOf, numberOf, textOf } from './fields.ts';
 import type { Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 const DEFAULT_MIN_BLOCK_BYTES = 10 * 1024 * 1024;
 /** The "keys" of a NameNode whose block tokens are off. */

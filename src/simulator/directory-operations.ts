@@ -1,13 +1,14 @@
 /** Directories: making and deleting. */
+
+import { flagOf, messageOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { inheritAcl } from './acl.ts';
-import { flagOf, messageOf, numberOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
-import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 import { checkNoSnapshots } from './snapshots.ts';
 

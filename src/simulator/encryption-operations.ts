@@ -1,12 +1,13 @@
 /** Encryption zones: making and finding them, encrypting them again. */
+
+import { numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, ioException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { EncryptionZone, Reencryption } from './encryption-zones.ts';
 import { keyVersionOf, reencryptionEndMs } from './encryption-zones.ts';
-import { numberOf, textOf } from './fields.ts';
 import { Directory, File } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
-import { fileNotFound, ioException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 
 /** Zones or states of one page. */

@@ -1,13 +1,14 @@
 /** Erasure coding: the policies of the nameservice, and those of directories. */
+
+import { messagesOf, textOf, textsOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
 import { CODECS } from './erasure-coding-policies.ts';
-import { messagesOf, textOf, textsOf } from './fields.ts';
 import { Directory } from './inodes.ts';
 import { existing } from './listing-operations.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
-import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 
 export function getErasureCodingPolicies(site: Site): Plain {
   return {

@@ -1,7 +1,8 @@
 /** Erasure coding policies of one nameservice: the five of HDFS and those that are added, and which of them are enabled. */
+
+import { messageOf, messagesOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 type PolicyState = 'ENABLED' | 'DISABLED' | 'REMOVED';
 

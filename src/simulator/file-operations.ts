@@ -1,11 +1,13 @@
 /** Files: creating, opening, closing, leases, changes of their lengths. */
+
+import { messageOf, numberOf, textOf, textsOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { commitLastBlock } from './block-operations.ts';
 import { locatedBlock, locatedBlocksOf, typeSpace } from './blocks.ts';
 import { checkParentExists, inheritFromParent, makeMissingParents, unmaskedMode } from './directory-operations.ts';
 import { encryptFile } from './encryption-zones.ts';
 import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
-import { messageOf, numberOf, textOf, textsOf } from './fields.ts';
 import { statusOf } from './file-status.ts';
 import { Directory, File } from './inodes.ts';
 import { checkLease, checkOpenFile, fileAt } from './open-files.ts';
@@ -13,7 +15,6 @@ import type { Site } from './operation.ts';
 import { checkPathLength, isReservedName, isValidName, splitPath } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { verifySpace } from './quotas.ts';
-import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 import { policyId } from './storage-policies.ts';
 

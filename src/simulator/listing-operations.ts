@@ -1,15 +1,15 @@
 /** Status and listings. */
 import { createHash } from 'node:crypto';
+import { bytesAsText, flagOf, numberOf, textOf, textsOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { decodePlain, encode, messageType } from '../wire/messages.ts';
-import { bytesAsText, flagOf, numberOf, textOf, textsOf } from './fields.ts';
 import { SNAPSHOT_LIST_STATUS, statusOf } from './file-status.ts';
 import type { Inode } from './inodes.ts';
 import { File } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { compareNames } from './paths.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
-import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 import type { Snapshot } from './snapshots.ts';
 

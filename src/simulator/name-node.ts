@@ -2,6 +2,8 @@
  * One simulated NameNode: a tree of its own that it changes (active) or that follows the journal (standby, observer), a retry cache, HA
  * state and safe mode. It executes calls that have been read; queues, delays and sockets are rpc-server.ts.
  */
+import type { RpcCall } from '../control/rpc-server/call.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import type { DataNode } from './datanodes.ts';
 import type { Edit } from './journal.ts';
@@ -10,28 +12,12 @@ import { Namespace } from './namespace.ts';
 import type { Administration, Category, HaState, NameNodeView, SafeModeAction, Site } from './operation.ts';
 import type { ServedMethod } from './operations.ts';
 import type { Caller } from './permission-check.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 import { RetryCache } from './retry-cache.ts';
 
 const CLIENT_ID_BYTES = 16;
 
 /** A call as it came out of its frame. */
-export interface IncomingCall {
-  readonly method: ServedMethod;
-  readonly request: Plain;
-  readonly caller: Caller;
-  readonly realUser: string;
-  /** Address of the connection's far end. */
-  readonly machine: string;
-  readonly clientPort: number;
-  readonly clientId: Buffer;
-  readonly callId: number;
-  readonly retryCount: number;
-  readonly callerContext: string;
-  readonly callerSignature: string;
-  /** Null when the header has none. */
-  readonly stateId: bigint | null;
-}
+export type IncomingCall = RpcCall<ServedMethod, Caller>;
 
 /** How a call ended. */
 export interface Outcome {

@@ -1,12 +1,12 @@
 /** A simulated nameservice: its NameNodes, the journal between them, and who may be active. */
 import { createHash } from 'node:crypto';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { DataNode, SimulatedDataNode } from './datanodes.ts';
 import { datanodesOf } from './datanodes.ts';
 import { Journal } from './journal.ts';
 import { NameNode } from './name-node.ts';
 import type { NamespaceOptions } from './namespace.ts';
 import type { HaState, NamespaceSettings } from './operation.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 /** Edits that are kept before NameNodes that nobody asks are made to apply them. */
 const TAIL_AT_EDITS = 1024;

@@ -3,6 +3,8 @@
  * *-operations.ts files) change it only through the methods here. It has no clock and no randomness of its own: applying the same edits
  * at the same times gives the same tree, inode ids included, which is how standby and observer NameNodes follow the active one.
  */
+
+import { accessDenied, fileNotFound, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import { FIRST_BLOCK_ID, FIRST_GENERATION_STAMP } from './blocks.ts';
 import { CacheDirectives } from './cache-directives.ts';
 import { ErasureCodingPolicies } from './erasure-coding-policies.ts';
@@ -19,7 +21,6 @@ import {
 } from './paths.ts';
 import type { Caller } from './permission-check.ts';
 import { checkSuperuser, checkTraverse } from './permission-check.ts';
-import { accessDenied, fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 import type { Intent, ResolvedPath } from './resolved-path.ts';
 import { SNAPSHOT_DIRECTORY } from './snapshots.ts';
 

@@ -1,8 +1,9 @@
 /** Finds files that operations need, and checks that the caller has them open. */
+
+import { fileNotFound, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, type File } from './inodes.ts';
 import type { Site } from './operation.ts';
-import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 
 export function fileAt(path: ResolvedPath, src: string): File {

@@ -3,8 +3,8 @@
  * method table of the client port (call/methods.ts); HAServiceProtocol, which only NameNodes serve, from its service description.
  */
 
-import type protobuf from 'protobufjs';
 import { METHODS, PROTOCOLS } from '../call/methods.ts';
+import type { RpcMethod } from '../control/rpc-server/call.ts';
 import { messageType, serviceType } from '../wire/messages.ts';
 import {
   getAclStatus,
@@ -136,15 +136,8 @@ import { getXAttrs, listXAttrs, removeXAttr, setXAttr } from './xattr-operations
 
 export const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
 export const HA_PROTOCOL = 'org.apache.hadoop.ha.HAServiceProtocol';
-/** All protocols that NameNodes serve here have this version. */
-export const PROTOCOL_VERSION = 1;
-
 /** A method as the server needs it. */
-export interface ServedMethod extends Operation {
-  readonly protocol: string;
-  readonly name: string;
-  readonly request: protobuf.Type;
-  readonly response: protobuf.Type;
+export interface ServedMethod extends Operation, RpcMethod {
   /** Observers and standbys make it wait until they have caught up with the caller's state id. */
   readonly coordinated: boolean;
   /** Executed once for one client id and call id: the retry cache keeps its answer. */

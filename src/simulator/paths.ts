@@ -1,5 +1,5 @@
 /** Path rules of a NameNode: which names may be made, how a path falls into components. */
-import { JAVA, RemoteException } from './remote-exception.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 
 export const MAX_PATH_CHARACTERS = 8000;
 export const MAX_PATH_LEVELS = 1000;

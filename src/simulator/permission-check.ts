@@ -2,9 +2,10 @@
  * HDFS's permission model: owner, access control list, group, others; sticky directories; a superuser for whom nothing is checked. The order of
  * the checks decides which of several refusals a caller sees, so it follows the NameNode's.
  */
+
+import { accessDenied, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File, formatMode } from './inodes.ts';
-import { accessDenied, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 
 /** Bits of an access; the name of a combination stands in refusals. */

@@ -1,7 +1,9 @@
 /** Content summaries and quotas. */
+
+import { integerOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { typeSpace } from './blocks.ts';
-import { integerOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File, NO_QUOTA, POLICY_UNSPECIFIED } from './inodes.ts';
 import type { Site } from './operation.ts';
@@ -9,7 +11,6 @@ import type { Caller } from './permission-check.ts';
 import { Access, checkInode, checkPermission, checkSuperuser } from './permission-check.ts';
 import type { Space } from './quotas.ts';
 import { addFileSpace, noSpace, spaceBelow, typeQuotaInfos } from './quotas.ts';
-import { fileNotFound, JAVA, RemoteException } from './remote-exception.ts';
 
 const QUOTA_DONT_SET = 2n ** 63n - 1n;
 const QUOTA_RESET = -1;

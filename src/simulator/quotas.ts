@@ -1,9 +1,10 @@
 /** Quotas of space: what files below a directory take up, and whether it may take more. */
+
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { spaceOf, spaceOfBlock, typeSpace } from './blocks.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File, NO_QUOTA } from './inodes.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 import { QUOTA_TYPES } from './storage-policies.ts';
 
 const PREFIXES = ['', 'K', 'M', 'G', 'T', 'P', 'E'] as const;

@@ -2,16 +2,17 @@
  * The two renames. The old one answers false to most that it cannot do and moves into an existing directory; rename2 explains with an
  * exception, never moves into a directory, and may overwrite.
  */
+
+import { flagOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
 import { checkSameZone } from './encryption-operations.ts';
-import { flagOf, textOf } from './fields.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, namesIn } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isValidName } from './paths.ts';
 import { Access, checkPermission } from './permission-check.ts';
 import { spaceBelow, verifySpace } from './quotas.ts';
-import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 import { checkNoSnapshots } from './snapshots.ts';
 

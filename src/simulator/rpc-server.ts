@@ -4,18 +4,18 @@
  */
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import type { ConnectionOwner, Identity } from '../control/rpc-server/connection.ts';
+import { RpcConnection } from '../control/rpc-server/connection.ts';
+import { messageOf, textOf, textsOf } from '../control/rpc-server/fields.ts';
+import { JAVA, type JavaClass, RemoteException } from '../control/rpc-server/remote-exception.ts';
+import { encodeError, encodeSuccess, headWithoutCall } from '../control/rpc-server/reply.ts';
 import type { Plain } from '../wire/messages.ts';
 import { MessageError } from '../wire/messages.ts';
 import type { CallLog } from './call-log.ts';
 import { CallQueue } from './call-queue.ts';
-import { messageOf, textOf, textsOf } from './fields.ts';
 import type { IncomingCall, NameNode, Outcome } from './name-node.ts';
+import { methodsOf, type ServedMethod } from './operations.ts';
 import type { Caller } from './permission-check.ts';
-import type { JavaClass } from './remote-exception.ts';
-import { JAVA } from './remote-exception.ts';
-import type { ConnectionOwner } from './rpc-connection.ts';
-import { RpcConnection } from './rpc-connection.ts';
-import { encodeError, encodeSuccess, headWithoutCall, withStack } from './rpc-reply.ts';
 import type { ServiceTime } from './service-time.ts';
 import { sampleServiceMs } from './service-time.ts';
 
@@ -45,18 +45,20 @@ export interface ServerSettings {
 /** `calls`: connections are accepted and calls read, none is answered. `process`: nothing is even read. */
 export type HangMode = 'calls' | 'process';
 
+type Connection = RpcConnection<ServedMethod, Caller>;
+
 interface QueuedCall {
-  readonly connection: RpcConnection;
+  readonly connection: Connection;
   readonly call: IncomingCall;
 }
 
-export class RpcServer implements ConnectionOwner {
+export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
   readonly namenode: NameNode;
   settings: ServerSettings;
   port = 0;
   readonly #log: CallLog;
   readonly #random: () => number;
-  readonly #connections = new Set<RpcConnection>();
+  readonly #connections = new Set<Connection>();
   readonly #queue: CallQueue<QueuedCall, Outcome>;
   /** Connections that are not read until the queue has room, with the call that found none. */
   readonly #blocked: QueuedCall[] = [];
@@ -175,8 +177,21 @@ export class RpcServer implements ConnectionOwner {
 
   // --- ConnectionOwner
 
+  readonly offersTokens = true;
+  readonly methodsOf = methodsOf;
+  readonly errorText = withStack;
+
   get maxFrameBytes(): number {
     return this.settings.maxFrameBytes;
+  }
+
+  get maxLoginFrameBytes(): number {
+    return this.settings.maxFrameBytes;
+  }
+
+  /** Bounded by the longest frame for each connection, as in a NameNode. */
+  onHeldBytes(): boolean {
+    return true;
   }
 
   stateId(): number | null {
@@ -184,21 +199,20 @@ export class RpcServer implements ConnectionOwner {
   }
 
   /** A context without a user is taken for the server's own user: so do real NameNodes. */
-  callerOf(user: string): Caller {
+  login({ user, realUser }: Identity): Caller {
+    if (realUser !== '' && !this.settings.proxyUsers.includes(realUser)) {
+      throw new RemoteException(JAVA.AUTHORIZATION, `User: ${realUser} is not allowed to impersonate ${user}`);
+    }
     const { nameservice } = this.namenode;
     const short = user === '' ? nameservice.options.superuser : (user.split(/[/@]/, 1)[0] ?? user);
     return { user: short, groups: nameservice.groupsOf(short), superuser: nameservice.isSuperuser(short) };
   }
 
-  mayImpersonate(realUser: string): boolean {
-    return this.settings.proxyUsers.includes(realUser);
-  }
-
-  onClosed(connection: RpcConnection): void {
+  onClosed(connection: Connection): void {
     this.#connections.delete(connection);
   }
 
-  admit(connection: RpcConnection, call: IncomingCall): void {
+  admit(connection: Connection, call: IncomingCall): void {
     const refusal = this.#misaligned(call);
     if (refusal !== null) {
       const head = headWithoutCall(call.callId, this.stateId(), call.retryCount);
@@ -374,4 +388,9 @@ function encodeOutcome(call: IncomingCall, outcome: Outcome, stateId: number | n
     }
     throw error;
   }
+}
+
+/** What handler exceptions look like in text: the message, then a stack. */
+function withStack(message: string, method: string): string {
+  return `${message}\n\tat switchyard.simulator.NameNode.${method}(NameNode)\n`;
 }

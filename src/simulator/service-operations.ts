@@ -1,9 +1,10 @@
 /** What a NameNode says about itself and its nameservice, its states, and who asks. */
+
+import { flagOf, textOf } from '../control/rpc-server/fields.ts';
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { flagOf, textOf } from './fields.ts';
 import type { HaState, SafeModeAction, Site } from './operation.ts';
 import { checkSuperuser } from './permission-check.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 import { DEFAULT_POLICY_ID, policyMessages } from './storage-policies.ts';
 
 const BYTES_PER_CHECKSUM = 512;

@@ -1,12 +1,13 @@
 /** Snapshots: which directories may have them, taking and dropping them, what they show. */
+
+import { messageOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import { fileNotFound, ioException, JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { messageOf, numberOf, textOf } from './fields.ts';
 import { statusOf } from './file-status.ts';
 import { Directory } from './inodes.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, compareNames } from './paths.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
-import { fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 import type { ResolvedPath } from './resolved-path.ts';
 import type { Entry } from './snapshot-diff.ts';
 import { compareTrees, reportLines } from './snapshot-diff.ts';

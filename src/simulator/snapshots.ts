@@ -1,8 +1,9 @@
 /** Snapshots of directories: copies of the tree as it was, found under `PATH/.snapshot/NAME`. */
+
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Inode } from './inodes.ts';
 import { Directory, File } from './inodes.ts';
 import { compareNames } from './paths.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 export const SNAPSHOT_DIRECTORY = '.snapshot';
 /** Of one directory, `dfs.namenode.snapshot.max.limit`. */

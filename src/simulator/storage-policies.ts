@@ -1,6 +1,7 @@
 /** HDFS's block storage policies: they show in file status and can be set, though nothing is stored. */
+
+import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { JAVA, RemoteException } from './remote-exception.ts';
 
 interface StoragePolicy {
   readonly id: number;

@@ -1,11 +1,18 @@
 /** Extended attributes of what exists. */
+
+import { messageOf, messagesOf, numberOf, textOf } from '../control/rpc-server/fields.ts';
+import {
+  accessDenied,
+  fileNotFound,
+  ioException,
+  JAVA,
+  RemoteException,
+} from '../control/rpc-server/remote-exception.ts';
 import type { Plain } from '../wire/messages.ts';
-import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
 import type { Inode, XAttr } from './inodes.ts';
 import { existing } from './listing-operations.ts';
 import type { Site } from './operation.ts';
 import { Access, checkPermission } from './permission-check.ts';
-import { accessDenied, fileNotFound, ioException, JAVA, RemoteException } from './remote-exception.ts';
 
 const XATTR_CREATE = 1;
 const XATTR_REPLACE = 2;

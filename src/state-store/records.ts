@@ -41,14 +41,15 @@ export interface MountRecord {
 export const MEMBERSHIP_STATES = ['ACTIVE', 'OBSERVER', 'STANDBY', 'UNAVAILABLE', 'EXPIRED', 'DISABLED'] as const;
 export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
-/** One NameNode as one router last saw it. Absent texts are ''. */
+/** One NameNode as one router last saw it. Absent texts are '', but for the NameNode's id. */
 export interface MembershipRecord {
   dateCreated: number;
   dateModified: number;
   lastContact: number;
   routerId: string;
   nameserviceId: string;
-  namenodeId: string;
+  /** Null when the nameservice has one NameNode without an id: absent is another key than empty. */
+  namenodeId: string | null;
   clusterId: string;
   blockPoolId: string;
   webAddress: string;
@@ -103,6 +104,14 @@ const ORDER_TAG = (6 << 3) | 0;
  * and is kept by `encodeMount`.
  */
 export function decodeMount(bytes: Buffer, defaults: MountDefaults): Decoded<MountRecord> {
+  const decoded = readMount(bytes, defaults);
+  const reason = unusableReason(decoded.record.entry);
+  if (reason !== null) throw new RecordError(reason);
+  return decoded;
+}
+
+/** As `decodeMount`, whether calls can be routed by the entry or not. */
+export function readMount(bytes: Buffer, defaults: MountDefaults): Decoded<MountRecord> {
   const { message, plain } = decodeRecord('MountTable', bytes);
   const remarks: string[] = [];
   const entry = emptyEntry(text(plain, 'srcPath'), defaults);
@@ -138,8 +147,6 @@ export function decodeMount(bytes: Buffer, defaults: MountDefaults): Decoded<Mou
       })),
     };
   }
-  const reason = unusableReason(entry);
-  if (reason !== null) throw new RecordError(reason);
   return { record: { entry, message }, remarks };
 }
 
@@ -200,7 +207,7 @@ export function decodeMembership(bytes: Buffer): Decoded<MembershipRecord> {
       lastContact: date(plain, 'lastContact'),
       routerId: text(plain, 'routerId'),
       nameserviceId: text(plain, 'nameserviceId'),
-      namenodeId: text(plain, 'namenodeId'),
+      namenodeId: (plain['namenodeId'] as string | undefined) ?? null,
       clusterId: text(plain, 'clusterId'),
       blockPoolId: text(plain, 'blockPoolId'),
       webAddress: text(plain, 'webAddress'),
@@ -249,6 +256,84 @@ export function decodeDisabledNameservice(bytes: Buffer): Decoded<DisabledNamese
     record: { dateCreated: date(plain, 'dateCreated'), dateModified: date(plain, 'dateModified'), nameserviceId },
     remarks: [],
   };
+}
+
+/**
+ * Bytes of a NameNode's record, with the fields that a Java router writes: cluster and block pool also when empty, no contact and no
+ * counts when there are none. `original`, bytes of the record that it replaces, lends the fields that this build does not know.
+ */
+export function encodeMembership(record: MembershipRecord, original: Buffer | null = null): Buffer {
+  const { safeMode, stats, lastContact, namenodeId, ...same } = record;
+  const plain: Plain = { ...same, isSafeMode: safeMode };
+  if (namenodeId !== null) plain['namenodeId'] = namenodeId;
+  if (lastContact !== 0) plain['lastContact'] = lastContact;
+  if (stats !== null) plain['stats'] = { ...stats };
+  for (const field of ['webScheme', 'serviceAddress', 'lifelineAddress']) {
+    if (plain[field] === '') delete plain[field];
+  }
+  return encodeRecord('MembershipState', plain, original, ['stats']);
+}
+
+/** Bytes of a router's record; `original` as in encodeMembership. */
+export function encodeRouter(record: RouterRecord, original: Buffer | null = null): Buffer {
+  const { membershipVersion, mountTableVersion, ...same } = record;
+  const plain: Plain = { ...same, stateStoreVersion: { membershipVersion, mountTableVersion } };
+  return encodeRecord('RouterState', plain, original, ['stateStoreVersion']);
+}
+
+/** `original` as in encodeMembership. */
+export function encodeDisabledNameservice(record: DisabledNameserviceRecord, original: Buffer | null = null): Buffer {
+  const { nameserviceId, ...dates } = record;
+  return encodeRecord('DisabledNameservice', { ...dates, nameServiceId: nameserviceId }, original, []);
+}
+
+/**
+ * The record with another date of modification, everything else as it is. That of an EXPIRED record is frozen: it tells since when
+ * nobody has renewed it. Bytes that are no record come back as they are.
+ */
+export function stampModified(recordType: RecordType, bytes: Buffer, nowMs: number): Buffer {
+  const type = messageType(RECORD_TYPES[recordType]);
+  let message: Message;
+  try {
+    message = decode(type, bytes);
+  } catch {
+    return bytes;
+  }
+  const { state, status } = message as Message & { state?: string; status?: string };
+  if (state === 'EXPIRED' || status === 'EXPIRED') return bytes;
+  const changed = message as Message & { dateModified: number };
+  changed.dateModified = nowMs;
+  return encode(type, changed);
+}
+
+/** Whether the bytes are a message of the type, usable or not. */
+export function isRecord(recordType: RecordType, bytes: Buffer): boolean {
+  if (bytes.length === 0) return false;
+  try {
+    decode(messageType(RECORD_TYPES[recordType]), bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function encodeRecord(recordType: RecordType, plain: Plain, original: Buffer | null, parts: readonly string[]): Buffer {
+  const type = messageType(RECORD_TYPES[recordType]);
+  const bytes = encode(type, plain);
+  if (original === null) return bytes;
+  const message = decode(type, bytes);
+  const from = decode(type, original);
+  setUnknowns(message, unknownsOf(from));
+  for (const part of parts) {
+    const [lender, borrower] = [partOf(from, part), partOf(message, part)];
+    if (lender !== null && borrower !== null) setUnknowns(borrower, unknownsOf(lender));
+  }
+  return encode(type, message);
+}
+
+/** Null when absent. */
+function partOf(message: Message, part: string): Message | null {
+  return Object.hasOwn(message, part) ? ((message as unknown as Record<string, Message>)[part] ?? null) : null;
 }
 
 function decodeRecord(recordType: RecordType, bytes: Buffer): { message: Message; plain: Plain } {

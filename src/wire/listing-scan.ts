@@ -192,6 +192,28 @@ export function compareNames(a: Buffer, aStart: number, aEnd: number, b: Buffer,
   return aEnd - i - (bEnd - j);
 }
 
+/** The names ascend, and all are behind `after`: as a NameNode lists a directory. A file is the one entry without a name. */
+export function isInOrder(buffer: Buffer, scan: EntryScan, after: Buffer): boolean {
+  if (scan.count === 1 && scan.nameStartOf(0) === scan.nameEndOf(0)) return true;
+  let before = after;
+  let start = 0;
+  let end = after.length;
+  for (let entry = 0; entry < scan.count; entry++) {
+    const from = scan.nameStartOf(entry);
+    const to = scan.nameEndOf(entry);
+    if (compareNames(before, start, end, buffer, from, to) >= 0) return false;
+    before = buffer;
+    start = from;
+    end = to;
+  }
+  return true;
+}
+
+/** A sum of children of several directories. */
+export function addChildren(sum: number, childrenNum: number): number {
+  return Math.min(MAX_INT32, sum + Math.max(0, childrenNum));
+}
+
 /** Bytes of `writeEntry`. */
 export function entrySize(scan: EntryScan, entry: number, childrenNum: number): number {
   const bytes = statusBytes(scan, entry, childrenNum);

@@ -135,7 +135,8 @@ describe('a call that needs all nameservices', () => {
     ns1.handler = (call) => call.succeedWith(Buffer.from([4, 0x0a, 2, 0x10, 1]));
     expect(await client.call(REPORT)).toMatchObject({
       exception: IO,
-      message: 'The DataNode report of ns1 cannot be read: a DataNode without an id',
+      message:
+        'The answer of the NameNode with its DataNodes cannot be read: that of ns1 is not valid: a DataNode without an id',
     });
     expect(router.count('callsBroken')).toBe(0);
   });

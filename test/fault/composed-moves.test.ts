@@ -146,7 +146,7 @@ describe('a file in one nameservice', () => {
   });
 
   it('may be in the one that is dead: who has it is not known', async () => {
-    const { client } = await start();
+    const { client } = await start({ settings: { callBudgetMs: 4 * SOON_MS } });
     ns0.handler = holding({});
     await ns1.stop();
     const reply = await client.call(rename2('/m/f', '/m/g'));
@@ -200,7 +200,7 @@ describe('a concat', () => {
   });
 
   it('names the nameservice that may have one and is dead', async () => {
-    const { client } = await start();
+    const { client } = await start({ settings: { callBudgetMs: 4 * SOON_MS } });
     ns0.handler = holding({ '/m0/t': fileStatus() });
     await ns1.stop();
     const reply = await client.call(CALL);

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_SUBTREE_PLACES } from '../../src/composed/subtree/regions.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { type NameNodeCall, ScriptedNameNode } from '../support/scripted-namenode.ts';
+import { IO, type NameNodeCall, ScriptedNameNode } from '../support/scripted-namenode.ts';
 import { waitUntil } from '../support/wait.ts';
 
 /** Content summaries and quota usage over nameservices of which one is dead, silent or slow. */
@@ -145,6 +146,35 @@ describe('a content summary over a sick nameservice', () => {
       exception: 'org.apache.hadoop.security.AccessControlException',
       message: 'Permission denied: /one',
     });
+  });
+});
+
+describe('a content summary over very many mount points', () => {
+  const mountsBelow = (count: number) => Array.from({ length: count }, (_, i) => `/d/m${i}=ns${i % 2}:/x${i}`);
+
+  it('has them all, and gives its memory back', async () => {
+    const { router, client } = await start({ mounts: mountsBelow(1_000) });
+    const handler = (call: NameNodeCall): void => {
+      if (call.method === 'getFileInfo') call.succeed({});
+      else if (/^.x\d+$/.test(String(call.request['path']))) call.succeed({ summary: summary(2, 1) });
+      else call.fail(NOT_FOUND, 'not there');
+    };
+    ns0.handler = handler;
+    ns1.handler = handler;
+    // `/d` itself is a directory too.
+    expect(await client.result(summaryOf('/d'))).toMatchObject({
+      summary: { fileCount: 2_000, directoryCount: 1_001 },
+    });
+    await waitUntil(() => router.block.usedKib === 0, 'nothing is claimed any more');
+  });
+
+  it('is refused, before anything is asked', async () => {
+    const { client } = await start({ mounts: mountsBelow(MAX_SUBTREE_PLACES) });
+    expect(await client.call(summaryOf('/d'))).toMatchObject({
+      exception: IO,
+      message: expect.stringContaining('mount points below /d lead to more than'),
+    });
+    expect([ns0.calls.length, ns1.calls.length]).toEqual([0, 0]);
   });
 });
 

@@ -130,6 +130,12 @@ function comparable(answer: unknown): unknown {
   return isRefusal(answer) ? answer.refused : answer;
 }
 
+/** Of a rename with a file above both of its paths either may be named: the first in another nameservice is met later. */
+function judged({ kind }: Operation, answer: boolean | Refusal): unknown {
+  const isAboveFile = kind.startsWith('rename') && isRefusal(answer) && answer.message.endsWith('(is not a directory)');
+  return isAboveFile ? 'not a directory' : comparable(answer);
+}
+
 async function apply(on: RawNamespace, base: string, { kind, path, to, mode }: Operation): Promise<boolean | Refusal> {
   const src = `${base}/${path.join('/')}`;
   const dst = `${base}/${to.join('/')}`;
@@ -208,7 +214,10 @@ function nameservicesOf({ locations }: Place): string {
   return locations.map((location) => location.slice(0, location.indexOf(':'))).join();
 }
 
-/** Whether directories of the place are in each of its nameservices. */
+/**
+ * Whether directories of the place are in each of its nameservices. Between a place where they are and one where they are not none is moved:
+ * summaries count directories on the ground that none of the latter is in two.
+ */
 function isEverywhere({ order }: Place): boolean {
   return order === 'HASH_ALL' || order === 'RANDOM';
 }
@@ -218,7 +227,7 @@ async function applyAll(place: Place, base: string, steps: readonly Operation[])
     operations++;
     const mine = await apply(routed, base, step);
     const right = await apply(oracle, `${ORACLE}${base}`, step);
-    expect(comparable(mine), JSON.stringify({ base, step, mine, right })).toEqual(comparable(right));
+    expect(judged(step, mine), JSON.stringify({ base, step, mine, right })).toEqual(judged(step, right));
     await compareReads(place, base, `/${step.path.join('/')}`);
   }
   await compareTrees(place, base);
@@ -268,5 +277,19 @@ describe.skipIf(ENDPOINT === 'namenode')('random operations', () => {
     const names = await routed.names(path);
     expect(names).toEqual(await oracle.names(`${ORACLE}${path}`));
     expect(names).toEqual(await javaRouter.names(path));
+  });
+
+  // Random sequences meet it seldom: for a superuser a NameNode says that nothing is below a file, not that a file is in the way.
+  it('a rename to below a file of another nameservice is refused', async () => {
+    const base = '/m/all/below-a-file';
+    await routed.mkdirs(base);
+    await namenodes.get('ns0')?.create('/all/below-a-file/moves');
+    await namenodes.get('ns1')?.create('/all/below-a-file/file');
+    for (const router of [routed, javaRouter]) {
+      const refused = await router.rename(`${base}/moves`, `${base}/file/moved`);
+      expect(comparable(refused)).toBe('ParentNotDirectoryException');
+      expect(await router.names(base)).toEqual(['file', 'moves']);
+    }
+    await routed.delete(base, true);
   });
 });

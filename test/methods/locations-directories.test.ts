@@ -179,6 +179,25 @@ describe('delete', () => {
     },
   );
 
+  prove(
+    'ClientProtocol.delete',
+    'LOCAL: a directory that several have is gone, and is kept when one has something in it',
+    {
+      mounts: [severalMount('LOCAL')],
+    },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/m0/d'));
+      await ns1.call('ClientProtocol.create', createRequest('/m1/d/file'));
+      const remove = (recursive: boolean) => router.call('ClientProtocol.delete', { src: '/m/d', recursive });
+      expect(await refusal(remove(false))).toContain("`/m/d is non empty'");
+      expect(await typesAt('/d')).toEqual(DIRECTORY);
+      expect(await remove(true)).toEqual({ result: true });
+      expect(await typesAt('/d')).toEqual(NONE);
+      expect(await remove(true)).toEqual({ result: false });
+    },
+  );
+
   prove('ClientProtocol.delete', 'the mount point itself is refused', { mounts: [severalMount()] }, async (cluster) => {
     const { router } = await clientsOf(cluster);
     expect(await refusal(router.call('ClientProtocol.delete', { src: '/m', recursive: true }))).toContain(

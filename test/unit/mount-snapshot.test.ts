@@ -217,6 +217,17 @@ describe('directories made visible by mounts', () => {
     expect(snapshot.childrenOf('/a')).toEqual(['b', 'b!']);
     expect(snapshot.childrenOf('/a/b')).toEqual(['c', 'd']);
     expect(snapshot.childrenOf('/a/b/c')).toEqual([]);
+    for (const path of ['/', '/a', '/a/b']) {
+      const all = snapshot.childrenOf(path) ?? [];
+      for (const after of ['', '!', 'a', 'a!', 'b', 'c', 'z', '\u{10ffff}']) {
+        const behind = all.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(after)) > 0);
+        for (const most of [1, 2, 9]) {
+          expect(snapshot.childrenOf(path, Buffer.from(after), most), `${path} behind ${after}`).toEqual(
+            behind.slice(0, most),
+          );
+        }
+      }
+    }
     expect(snapshot.childrenOf('/a/b/c/x')).toBeNull();
     expect(snapshot.childrenOf('/v/x')).toBeNull();
     expect(snapshot.childrenOf('a')).toBeNull();

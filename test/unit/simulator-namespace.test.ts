@@ -50,6 +50,7 @@ function ask(method: string, request: object, user = 'root', more: Partial<Incom
     {
       method: served,
       request: decodePlain(served.request, encode(served.request, request)),
+      message: Buffer.alloc(0),
       caller: { user, groups: nameservice.groupsOf(user), superuser: nameservice.isSuperuser(user) },
       realUser: '',
       machine: '10.0.0.1',

@@ -37,7 +37,9 @@ class KeptReply extends OwnReply {
  * A nameservice without NameNodes (one that only a mount point names) is not asked.
  */
 export function answerAnyNameservice(engine: Engine, call: Call): void {
-  const order = orderOf(engine);
+  const { block } = engine;
+  let order = orderOf(engine);
+  if (block.anyDisabled) order = order.filter((nameservice) => !block.isDisabled(nameservice));
   const first = order[0];
   if (first === undefined) {
     engine.fail(call, Failure.IO, 'No namespace available.');

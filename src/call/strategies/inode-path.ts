@@ -21,11 +21,16 @@ const GET_FILE_INFO = methodIndex(0, 'getFileInfo');
 export function answerInodePath(engine: Engine, call: Call, nameservices: readonly number[]): void {
   const fields = call.fields;
   const path = textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd);
+  const enabled = nameservices.filter((each) => !engine.block.isDisabled(each));
+  if (enabled.length === 0) {
+    engine.fail(call, Failure.NO_LOCATION, `Cannot find locations for ${path} in ${engine.settings.resolverName}`);
+    return;
+  }
   const probe = encodeProbe(call, path);
   const scan = new CallScan();
   const code = scanProbe(probe, scan);
   if (code !== SCAN_OK) throw new Error(`the probe for ${path} does not scan: ${code}`);
-  new InodeSearch(engine, call, path, nameservices).ask(scan, probe);
+  new InodeSearch(engine, call, path, enabled).ask(scan, probe);
 }
 
 /** getFileInfo of the path, with the client's ids: a read, so they meet no retry cache. */

@@ -1,3 +1,4 @@
+import { SafeModeLevel } from '../../shared/control-block.ts';
 import { Counter } from '../../shared/counters.ts';
 import { decodePlain, encode, messageType } from '../../wire/messages.ts';
 import type { Call } from '../call.ts';
@@ -12,9 +13,10 @@ const EMPTY = Buffer.alloc(0);
 /** Answers of the router itself, by method. */
 const ANSWERS: Readonly<Record<string, (engine: Engine, call: Call) => void>> = {
   getHAServiceState(engine, call) {
+    const isStandby = engine.block.draining || engine.block.safeMode !== SafeModeLevel.OFF;
     engine.succeed(
       call,
-      encode(messageType((call.method as Method).response), { state: engine.block.draining ? 'STANDBY' : 'ACTIVE' }),
+      encode(messageType((call.method as Method).response), { state: isStandby ? 'STANDBY' : 'ACTIVE' }),
     );
   },
   // No nameservice has observer reads yet: there is no state to bring up to date.

@@ -28,7 +28,7 @@ export interface DataNodeEntry {
   /** The entry without its tag and length. */
   readonly start: number;
   readonly end: number;
-  /** `ip:xferPort`. */
+  /** `ip:xferPort`; the uuid of a node without an ip. */
   readonly address: string;
   readonly uuid: string;
   /** Time of the last heartbeat, milliseconds since 1970. */
@@ -165,7 +165,8 @@ function readId(body: Buffer, start: number, end: number): { address: string; uu
       port = wide.low;
     }
   }
-  return { address: `${ip}:${port}`, uuid };
+  // Without an address it is nobody else's: nodes are not made one because they lack theirs.
+  return { address: ip === '' ? uuid : `${ip}:${port}`, uuid };
 }
 
 /** Bytes of a response message with these entries, each as its NameNode wrote it. */

@@ -107,7 +107,10 @@ export async function readReport(
     return await readDataNodes(body, nested);
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
-    const name = engine.nameserviceName(nameservice);
-    throw new Refused(Failure.IO, `The DataNode report of ${name} cannot be read: ${error.message}`);
+    const where = engine.nameserviceName(nameservice);
+    throw new Refused(
+      Failure.IO,
+      `The answer of the NameNode with its DataNodes cannot be read: that of ${where} is not valid: ${error.message}`,
+    );
   }
 }

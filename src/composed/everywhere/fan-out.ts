@@ -7,7 +7,9 @@ import { type Answer, requireAll, type Success, successesOf, tellingFailure } fr
 import { type AskOptions, type Composition, compose, MAX_PARTS_AT_ONCE, type Target } from '../composition.ts';
 import { Refused } from '../refused.ts';
 import type { Request } from '../request.ts';
-import { everyNameNode, everyNameservice, nameOfTarget, requiredUnreachedMs } from './nameservices.ts';
+import { readAnswer } from '../unreadable.ts';
+import { failoverWaitMs } from '../waiting.ts';
+import { everyNameNode, everyNameservice, nameOfTarget } from './nameservices.ts';
 
 /** How a method is answered for all nameservices. */
 export interface Rule {
@@ -44,7 +46,7 @@ export function forwardAlone(engine: Engine, call: Call, targets: readonly Targe
 export async function answerByRule(c: Composition, targets: readonly Target[], rule: Rule): Promise<Buffer> {
   const successes =
     rule.needs === 'all' ? await askRequired(c, c.own, targets) : successesOf(await c.askAll(c.own, targets));
-  return rule.merge === null ? EMPTY : c.write(rule.merge(successes.map(({ body }) => c.read(body))));
+  return rule.merge === null ? EMPTY : c.write(rule.merge(successes.map((success) => readAnswer(c, success))));
 }
 
 /**
@@ -56,7 +58,7 @@ export async function askRequired(
   request: Request,
   targets: readonly Target[],
 ): Promise<readonly Success[]> {
-  const options = { unreachedMs: requiredUnreachedMs(c.engine) };
+  const options = { unreachedMs: failoverWaitMs(c.engine) };
   if (request.method.effect === 'read') return await readRequired(c, request, targets, options);
   const answers = await c.askAll(request, targets, options);
   const failure = tellingFailure(answers);

@@ -4,13 +4,16 @@ import type { StrategyHandler } from '../../call/strategies/index.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { requireAll } from '../answer.ts';
 import { type Composition, compose } from '../composition.ts';
+import { amountOf, longOf } from '../longs.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod } from '../request.ts';
+import { readAnswer } from '../unreadable.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import type { DataNodeEntry } from './datanode-entries.ts';
 import { readReport } from './datanode-reports.ts';
 import { askRequired, forwardAlone } from './fan-out.ts';
-import { addUp, longOf } from './merges.ts';
-import { everyNameservice, requiredUnreachedMs } from './nameservices.ts';
+import { addUp } from './merges.ts';
+import { everyNameservice } from './nameservices.ts';
 import { SharedAnswers } from './shared-answers.ts';
 
 /** Which DataNodes nameservices share, and how full these are, changes slowly. As `dfs.federation.router.dn-report.cache-expire`. */
@@ -36,7 +39,7 @@ export const answerFsStats: StrategyHandler = (engine, call) => {
   if (forwardAlone(engine, call, targets)) return;
   compose(engine, call, async (c) => {
     const answers = await askRequired(c, c.own, targets);
-    const sums = addUp(answers.map(({ body }) => c.read(body)));
+    const sums = addUp(answers.map((answer) => readAnswer(c, answer)));
     const overlap = await overlapOf(c);
     return c.write({
       ...sums,
@@ -48,8 +51,7 @@ export const answerFsStats: StrategyHandler = (engine, call) => {
 };
 
 function without(sums: Plain, field: string, bytes: bigint): Plain {
-  const left = longOf(sums[field]) - bytes;
-  return { [field]: left > 0n ? left : 0n };
+  return { [field]: amountOf(longOf(sums[field]) - bytes) };
 }
 
 async function overlapOf(c: Composition): Promise<Overlap> {
@@ -67,7 +69,7 @@ async function askOverlap(c: Composition): Promise<Overlap> {
   const targets = everyNameservice(engine);
   const request = c.other(clientMethod('getDatanodeReport'), { type: 'LIVE' });
   try {
-    const options = { unreachedMs: requiredUnreachedMs(engine), asRouter: true };
+    const options = { unreachedMs: failoverWaitMs(engine), asRouter: true };
     const reports = requireAll(await c.askAll(request, targets, options));
     const inService = new Map<string, DataNodeEntry[]>();
     for (const { nameservice, body } of reports) {

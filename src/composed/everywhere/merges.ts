@@ -1,4 +1,5 @@
-import type { Plain, PlainValue } from '../../wire/messages.ts';
+import type { Plain } from '../../wire/messages.ts';
+import { amountOf, longOf } from '../longs.ts';
 
 /** Responses of several nameservices made one. */
 
@@ -11,7 +12,7 @@ export function addUp(responses: readonly Plain[]): Plain {
       sums.set(field, (sums.get(field) ?? 0n) + (number > 0n ? number : 0n));
     }
   }
-  return Object.fromEntries([...sums].map(([field, sum]) => [field, fitLong(sum)]));
+  return Object.fromEntries([...sums].map(([field, sum]) => [field, amountOf(sum)]));
 }
 
 /** True only where all say so. */
@@ -57,14 +58,3 @@ export function leastAdvancedUpgrade(responses: readonly Plain[]): Plain {
   const least = open.find(({ createdRollbackImages }) => createdRollbackImages !== true) ?? open[0] ?? upgrades[0];
   return least === undefined ? {} : { rollingUpgradeInfo: least };
 }
-
-export function longOf(value: PlainValue | undefined): bigint {
-  return typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n;
-}
-
-/** A sum beyond Java's longs stops at the largest one; it would turn negative. */
-function fitLong(value: bigint): bigint {
-  return value > MAX_LONG ? MAX_LONG : value;
-}
-
-const MAX_LONG = (1n << 63n) - 1n;

@@ -1,25 +1,18 @@
 import type { Engine } from '../../call/engine.ts';
 import type { Target } from '../composition.ts';
 
-/**
- * How long a call that needs every nameservice waits for one that cannot be reached: about as long as a failover takes. Less when the call's
- * budget is short, so that the answer names the nameservice instead of coming too late.
- */
-export const REQUIRED_UNREACHED_MS = 30_000;
-
-/** Of the call's budget. */
-const UNREACHED_SHARE = 0.75;
-
-/** `AskOptions.unreachedMs` of requests that nobody else can answer instead. */
-export function requiredUnreachedMs({ settings }: Engine): number {
-  return Math.min(REQUIRED_UNREACHED_MS, settings.callBudgetMs * UNREACHED_SHARE);
+/** Indexes of the nameservices with NameNodes, in the topology's order; one that only a mount point names has no NameNode to ask. */
+export function servedNameservices({ topology }: Engine): number[] {
+  const served: number[] = [];
+  for (const [index, { namenodes }] of topology.nameservices.entries()) if (namenodes.length > 0) served.push(index);
+  return served;
 }
 
-/** Indexes of the nameservices that calls for all of them go to, in the topology's order; one that only a mount point names has no NameNode to ask. */
-export function enabledNameservices({ topology }: Engine): number[] {
-  const enabled: number[] = [];
-  for (const [index, { namenodes }] of topology.nameservices.entries()) if (namenodes.length > 0) enabled.push(index);
-  return enabled;
+/** Of those the ones that calls for all nameservices go to: they are not disabled. */
+export function enabledNameservices(engine: Engine): number[] {
+  const { block } = engine;
+  const served = servedNameservices(engine);
+  return block.anyDisabled ? served.filter((index) => !block.isDisabled(index)) : served;
 }
 
 /** Each enabled nameservice once: whichever of its NameNodes can answer. */

@@ -1,7 +1,7 @@
 import type { Plain } from '../../wire/messages.ts';
 import type { Composition, Outcome } from '../composition.ts';
-import { longOf } from '../everywhere/merges.ts';
 import { locate, requireTargets } from '../locate.ts';
+import { longOf } from '../longs.ts';
 import { Refused } from '../refused.ts';
 import { clientPathsOf } from './client-path.ts';
 import { nameserviceIdsOf, type OwnId } from './nameservice-ids.ts';

@@ -1,11 +1,11 @@
 import type { Plain } from '../../wire/messages.ts';
 import { type Answer, successesOf } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
-import { longOf } from '../everywhere/merges.ts';
-import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
 import { noteDivergence } from '../locations/answers.ts';
+import { longOf } from '../longs.ts';
 import { Refused } from '../refused.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { INVALID_REQUEST, tellClientId } from './cache-directives.ts';
 import { nameserviceIdsOf, type OwnId } from './nameservice-ids.ts';
 
@@ -24,7 +24,7 @@ export async function addDirective(c: Composition): Promise<Outcome> {
     request: c.other(method, { ...request, info: { ...info, path: pathAt(located, target) } }),
     target: { nameservice: target.nameservice, path: null, prefixBytes: 0 },
   }));
-  const answers = (await c.askEach(asked, { unreachedMs: requiredUnreachedMs(engine) })).map((answer, i) =>
+  const answers = (await c.askEach(asked, { unreachedMs: failoverWaitMs(engine) })).map((answer, i) =>
     inClientsWords(answer, pathAt(located, targets[i] as Target), located.path),
   );
   const [first] = successesOf(answers);
@@ -70,7 +70,7 @@ async function askOwner(
   clientPath: string,
 ): Promise<Buffer> {
   const target = { nameservice, path: null, prefixBytes: 0 };
-  const answer = await c.ask(request, target, { unreachedMs: requiredUnreachedMs(c.engine) });
+  const answer = await c.ask(request, target, { unreachedMs: failoverWaitMs(c.engine) });
   const told = inClientsWords(answer, path, clientPath);
   if (told.ok) return told.body;
   throw tellClientId(c, { nameservice, id }, told.refused);

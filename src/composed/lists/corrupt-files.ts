@@ -5,9 +5,9 @@ import { SEVERAL } from '../../call/resolve.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { bodyOf } from '../answer.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
-import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { pathOf } from '../locate.ts';
 import { Refused } from '../refused.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { clientPathsOf } from './client-path.ts';
 import { nameserviceIdsOf } from './nameservice-ids.ts';
 import { MAX_PAGES } from './pages.ts';
@@ -48,7 +48,7 @@ async function listCorruptFiles(c: Composition): Promise<Outcome> {
     let cookie = tag === Number(tagGiven) ? cookieGiven : '';
     for (;;) {
       const request = c.other(method, cookie === '' ? { path: reach.path } : { path: reach.path, cookie });
-      const options = { unreachedMs: requiredUnreachedMs(engine) };
+      const options = { unreachedMs: failoverWaitMs(engine) };
       const body = bodyOf(await c.ask(request, reach.targetOf(nameservice), options));
       const corrupt = c.read(body)['corrupt'] as Plain;
       const found = corrupt['files'] as string[];

@@ -2,10 +2,10 @@ import type { Call } from '../../call/call.ts';
 import type { Engine } from '../../call/engine.ts';
 import { REFUSED, SEVERAL } from '../../call/resolve.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
-import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { locate, pathOf, requireTargets } from '../locate.ts';
 import { failureOf } from '../locations/answers.ts';
 import { answerWithDirectory } from '../view/made-directory.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { clientPathsOf } from './client-path.ts';
 
 /** getLinkTarget: at and above mount points is no link. */
@@ -27,7 +27,7 @@ async function findLinkTarget(c: Composition): Promise<Outcome> {
   const paths = await clientPathsOf(engine);
   const targets = requireTargets(locate(engine, call, pathOf(call), method.mountCheck));
   // Of several locations another one may have the link.
-  const options = targets.length > 1 ? {} : { unreachedMs: requiredUnreachedMs(engine) };
+  const options = targets.length > 1 ? {} : { unreachedMs: failoverWaitMs(engine) };
   const answers = await c.askAll(c.own, targets, options);
   for (const answer of answers) {
     if (!answer.ok || answer.body.length === 0) continue;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Engine } from '../../call/engine.ts';
 import { Failure } from '../../call/failure.ts';
 import type { Topology } from '../../shared/settings.ts';
-import { enabledNameservices } from '../everywhere/nameservices.ts';
+import { servedNameservices } from '../everywhere/nameservices.ts';
 import { Refused } from '../refused.ts';
 
 /** Ids of a nameservice are below 2 to this power: at ten thousand new inodes a second they last for 55 years. */
@@ -85,7 +85,7 @@ export function nameserviceIdsOf(engine: Engine): NameserviceIds {
   let ids = known.get(engine.topology);
   if (ids === undefined) {
     const names = engine.topology.nameservices.map((_, index) => engine.nameserviceName(index));
-    ids = new NameserviceIds(names, enabledNameservices(engine));
+    ids = new NameserviceIds(names, servedNameservices(engine));
     known.set(engine.topology, ids);
   }
   return ids;

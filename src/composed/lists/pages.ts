@@ -2,10 +2,10 @@ import { Failure } from '../../call/failure.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { requireAll } from '../answer.ts';
 import type { Composition, Target } from '../composition.ts';
-import { longOf } from '../everywhere/merges.ts';
-import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
+import { longOf } from '../longs.ts';
 import { Refused } from '../refused.ts';
 import type { Request } from '../request.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { nameserviceIdsOf } from './nameservice-ids.ts';
 
 /** Nameservices that are asked at one time for what the pages before did not fill. */
@@ -77,7 +77,7 @@ export async function readPage(c: Composition, list: PagedList): Promise<ShownPa
 
 async function askPages(c: Composition, list: PagedList, positions: readonly Position[]): Promise<ShownPage[]> {
   const asked = positions.map(({ nameservice, after }) => list.request(nameservice, after));
-  const answers = requireAll(await c.askEach(asked, { unreachedMs: requiredUnreachedMs(c.engine) }));
+  const answers = requireAll(await c.askEach(asked, { unreachedMs: failoverWaitMs(c.engine) }));
   return answers.map(({ body }) => {
     const response = c.read(body);
     return { entries: response[list.field] as Plain[], hasMore: response['hasMore'] === true };

@@ -5,9 +5,9 @@ import type { Plain } from '../../wire/messages.ts';
 import { textOf } from '../../wire/text.ts';
 import { bodyOf, isNotFound } from '../answer.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
-import { requiredUnreachedMs } from '../everywhere/nameservices.ts';
 import { locate, pathOf, requireTargets } from '../locate.ts';
 import { answerWithDirectory } from '../view/made-directory.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { isAtOrBelow } from './client-path.ts';
 
 /** getEZForPath: of a path whose NameNode knows it by another one, with the client's path of the zone. */
@@ -29,7 +29,7 @@ async function findZone(c: Composition): Promise<Outcome> {
   const located = locate(engine, call, pathOf(call), method.mountCheck);
   const [target] = requireTargets(located);
   if (target === undefined || target.path === null) throw new Error(`${located.path} has no target of its own`);
-  const answer = await c.ask(c.own, target, { unreachedMs: requiredUnreachedMs(engine) });
+  const answer = await c.ask(c.own, target, { unreachedMs: failoverWaitMs(engine) });
   if (located.atMount && isNotFound(answer)) return c.write({});
   const body = bodyOf(answer);
   const zone = c.read(body)['zone'] as Plain | undefined;

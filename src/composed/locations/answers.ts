@@ -31,14 +31,17 @@ export function answerOf(c: Composition, located: Located, success: Success, tar
 export function noteDivergence(c: Composition, path: string, answers: readonly Answer[]): void {
   const failed = answers.filter((each) => !each.ok && !isNotFound(each));
   if (failed.length === 0 || failed.length === answers.length) return;
-  const { engine, method } = c;
-  engine.counters.add(Counter.divergences);
   const names = (some: readonly Answer[]): string =>
-    some.map(({ nameservice }) => engine.nameserviceName(nameservice)).join(', ');
+    some.map(({ nameservice }) => c.engine.nameserviceName(nameservice)).join(', ');
+  const done = names(answers.filter((each) => each.ok));
   const why = failureOf(failed)?.message.split('\n', 1)[0];
-  engine.note(
-    `${method.name} of ${path} was done in ${names(answers.filter((each) => each.ok))}, but not in ${names(failed)} (${why}): repeat it there`,
-  );
+  countDivergence(c, path, `it was done in ${done}, but not in ${names(failed)} (${why}): repeat it there`);
+}
+
+/** Counts and notes that the call has left the locations of a path unlike each other. */
+export function countDivergence(c: Composition, path: string, what: string): void {
+  c.engine.counters.add(Counter.divergences);
+  c.engine.note(`${c.method.name} of ${path} has left its locations unlike each other: ${what}`);
 }
 
 function withNamespace(c: Composition, body: Buffer, nameservice: string): Buffer {

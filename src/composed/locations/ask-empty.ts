@@ -1,7 +1,8 @@
 import { type Answer, requireAll } from '../answer.ts';
 import type { Composition, Outcome } from '../composition.ts';
 import type { Located } from '../locate.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
+import { noteDivergence } from './answers.ts';
 import { searchLocations } from './search-locations.ts';
 import { failuresOf, isReachable, refuses, type Standing, survey } from './survey.ts';
 
@@ -11,7 +12,7 @@ import { failuresOf, isReachable, refuses, type Standing, survey } from './surve
  * anything was changed. So does a nameservice that could not be asked, unless the path is a file, which is in one location only.
  */
 export async function askWhenEmpty(c: Composition, located: Located): Promise<Answer[]> {
-  const options = { unreachedMs: FAILOVER_WAIT_MS };
+  const options = { unreachedMs: failoverWaitMs(c.engine) };
   const [standings = []] = await survey(c, [{ path: located.path, targets: located.targets }], options);
   const unknown = failuresOf(standings).filter(({ unavailable }) => unavailable);
   if (!standings.some(({ kind }) => kind === 'file')) requireAll(unknown);
@@ -38,7 +39,9 @@ export async function askWhenEmpty(c: Composition, located: Located): Promise<An
  */
 export async function createZone(c: Composition, located: Located): Promise<Outcome> {
   if (!located.everywhere && !located.atMount) return await searchLocations(c, located);
-  requireAll(await askWhenEmpty(c, located));
+  const answers = await askWhenEmpty(c, located);
+  noteDivergence(c, located.path, answers);
+  requireAll(answers);
   return c.write({});
 }
 

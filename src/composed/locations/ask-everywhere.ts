@@ -2,7 +2,7 @@ import { requireAll, type Success } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import type { Request } from '../request.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { answerOf, failureOf, noteDivergence } from './answers.ts';
 import { matches } from './search-locations.ts';
 
@@ -12,7 +12,7 @@ import { matches } from './search-locations.ts';
  */
 export async function askEverywhere(c: Composition, located: Located, request: Request = c.own): Promise<Outcome> {
   const targets = inAnswerOrder(c, located.targets);
-  const answers = await c.askAll(request, targets, { unreachedMs: FAILOVER_WAIT_MS });
+  const answers = await c.askAll(request, targets, { unreachedMs: failoverWaitMs(c.engine) });
   const successes = c.method.effect === 'read' ? requireAll(answers) : answers.filter((answer) => answer.ok);
   let best: Success | undefined = successes.find(({ body }) => matches(c, body));
   if (best === undefined) {

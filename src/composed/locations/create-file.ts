@@ -3,7 +3,7 @@ import { type Answer, requireAll } from '../answer.ts';
 import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { clientMethod } from '../request.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { answerOf, failureOf } from './answers.ts';
 import {
   exists,
@@ -33,7 +33,7 @@ export async function createFile(c: Composition, located: Located): Promise<Outc
   const { targets } = located;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
-  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: FAILOVER_WAIT_MS };
+  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: failoverWaitMs(c.engine) };
   const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
   const holder = itself.find((each) => exists(each) || refuses(each)) ?? parent?.find(({ kind }) => kind === 'file');
   // It says itself what it has against the call.

@@ -1,23 +1,36 @@
 import { requireAll } from '../answer.ts';
-import type { Composition, Outcome } from '../composition.ts';
+import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { failureOf, noteDivergence } from './answers.ts';
 import { askWhenEmpty } from './ask-empty.ts';
 import { searchLocations } from './search-locations.ts';
+import { exists, survey } from './survey.ts';
 
 const NOT_EMPTY = 'org.apache.hadoop.fs.PathIsNotEmptyDirectoryException';
 
 /**
- * delete. Where directories exist everywhere it is deleted in all locations, and without `recursive` only when it is empty in all of them;
- * else in the first location that has it.
+ * delete. Where directories exist everywhere it is deleted in all locations, and without `recursive` only when it is empty in all of them.
+ * Else in the first location that has it; a directory that is scattered over several, in those.
  */
 export async function deletePath(c: Composition, located: Located): Promise<Outcome> {
-  if (!located.everywhere) return await searchLocations(c, located);
+  if (located.everywhere) return await deleteInAll(c, located);
+  const targets = located.scattered ? await findHolders(c, located) : [];
+  return targets.length > 1 ? await deleteInAll(c, { ...located, targets }) : await searchLocations(c, located);
+}
+
+/** Locations that have it, of those that can be asked. */
+async function findHolders(c: Composition, { path, targets }: Located): Promise<readonly Target[]> {
+  const [standings = []] = await survey(c, [{ path, targets }]);
+  return standings.filter(exists).map(({ target }) => target);
+}
+
+async function deleteInAll(c: Composition, located: Located): Promise<Buffer> {
   const answers =
     c.request()['recursive'] === true
-      ? await c.askAll(c.own, located.targets, { unreachedMs: FAILOVER_WAIT_MS })
+      ? await c.askAll(c.own, located.targets, { unreachedMs: failoverWaitMs(c.engine) })
       : await askWhenEmpty(c, located);
+  noteDivergence(c, located.path, answers);
   const filled = answers.find((each) => !each.ok && each.refused.className === NOT_EMPTY);
   if (filled !== undefined) requireAll([filled]);
   const result = answers.some((each) => each.ok && c.read(each.body)['result'] === true);
@@ -25,6 +38,5 @@ export async function deletePath(c: Composition, located: Located): Promise<Outc
     const failure = failureOf(answers);
     if (failure !== null) throw failure;
   }
-  noteDivergence(c, located.path, answers);
   return c.write({ result });
 }

@@ -2,7 +2,7 @@ import type { Answer } from '../answer.ts';
 import { requireAll, successesOf } from '../answer.ts';
 import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { failureOf, noteDivergence } from './answers.ts';
 import {
   exists,
@@ -31,7 +31,8 @@ export async function makeDirectory(c: Composition, located: Located): Promise<O
   const first = targets[0] as Target;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
-  const options: AskOptions = located.everywhere && !located.faultTolerant ? { unreachedMs: FAILOVER_WAIT_MS } : {};
+  const options: AskOptions =
+    located.everywhere && !located.faultTolerant ? { unreachedMs: failoverWaitMs(c.engine) } : {};
   const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
   const standing = itself.find(({ kind }) => kind === 'file') ?? parent?.find(({ kind }) => kind === 'file');
   if (standing !== undefined) return targets[standing.location] as Target;
@@ -59,7 +60,7 @@ async function makeEverywhere(
 ): Promise<Buffer> {
   // The parent is there, in one location at least: where it is missing it is made as well.
   const request = createsParent ? c.own : c.other(c.method, { ...c.request(), createParent: true });
-  const options = { unreachedMs: FAILOVER_WAIT_MS };
+  const options = { unreachedMs: failoverWaitMs(c.engine) };
   const answers: Answer[] = failuresOf(itself).filter(({ unavailable }) => unavailable);
   // Whoever may refuse goes first: nothing has been made yet then.
   for (const { target } of itself.filter(refuses)) {

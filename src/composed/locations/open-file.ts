@@ -1,7 +1,7 @@
 import { type Answer, requireAll } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { failureOf } from './answers.ts';
 import { type Standing, survey } from './survey.ts';
 
@@ -16,7 +16,7 @@ export async function findOpenFile(c: Composition, located: Located): Promise<Ou
   const { targets } = located;
   const first = targets[0] as Target;
   const fileId = Number(c.request()['fileId'] ?? 0);
-  const options = { unreachedMs: FAILOVER_WAIT_MS };
+  const options = { unreachedMs: failoverWaitMs(c.engine) };
   // Most files are in the first location.
   const [atFirst = []] = await survey(c, [{ path: located.path, targets: [first] }]);
   if (atFirst.some((each) => isOpenFile(each, fileId))) return first;

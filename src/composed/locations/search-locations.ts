@@ -1,6 +1,7 @@
-import type { Answer } from '../answer.ts';
+import { type Answer, requireAll, type Success } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { answerOf, failureOf } from './answers.ts';
 
 /**
@@ -19,7 +20,11 @@ export async function searchLocations(c: Composition, located: Located): Promise
     answers.push(answer);
   }
   const [silent] = unasked;
-  if (silent !== undefined && unasked.length === 1) return silent;
+  if (silent !== undefined && unasked.length === 1) {
+    if (c.hasOwnIds(silent)) return silent;
+    const answer = await c.ask(c.own, silent, { unreachedMs: failoverWaitMs(c.engine) });
+    return answerOf(c, located, requireAll([answer])[0] as Success, silent);
+  }
   const failure = failureOf(answers);
   if (failure !== null) throw failure;
   const at = answers.findIndex((answer) => answer.ok);

@@ -4,7 +4,7 @@ import { requireAll } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { Refused } from '../refused.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { answerOf } from './answers.ts';
 import { askEverywhere, inAnswerOrder } from './ask-everywhere.ts';
 import { searchLocations } from './search-locations.ts';
@@ -30,7 +30,7 @@ function defaultSnapshotName(now: Date): string {
 export async function mergeDiffReports(c: Composition, located: Located): Promise<Outcome> {
   const targets = inAnswerOrder(c, located.targets);
   if (!located.everywhere) return await searchLocations(c, located);
-  const answers = requireAll(await c.askAll(c.own, targets, { unreachedMs: FAILOVER_WAIT_MS }));
+  const answers = requireAll(await c.askAll(c.own, targets, { unreachedMs: failoverWaitMs(c.engine) }));
   const reports = answers.map((answer, at): Plain => {
     const own = answerOf(c, located, answer, targets[at] as Target);
     return c.read(own)['diffReport'] as Plain;

@@ -3,11 +3,10 @@ import type { Plain } from '../../wire/messages.ts';
 import { requireAll } from '../answer.ts';
 import type { Composition, Outcome } from '../composition.ts';
 import { Refused } from '../refused.ts';
-import { otherRequest } from '../request.ts';
 
 /** reportBadBlocks of several block pools: each nameservice gets the blocks of its own, all at once; the first failure is the answer. */
 export async function reportByPool(c: Composition): Promise<Outcome> {
-  const { engine, call, method } = c;
+  const { engine, method } = c;
   const groups = new Map<number, Plain[]>();
   for (const block of c.request()['blocks'] as Plain[]) {
     const pool = (block['b'] as Plain)['poolId'] as string;
@@ -21,7 +20,7 @@ export async function reportByPool(c: Composition): Promise<Outcome> {
     else group.push(block);
   }
   const asked = [...groups].map(([nameservice, blocks]) => ({
-    request: otherRequest(call, method, { blocks }),
+    request: c.other(method, { blocks }),
     target: { nameservice, path: null, prefixBytes: 0 },
   }));
   requireAll(await c.askEach(asked, { unreachedMs: engine.settings.callBudgetMs }));

@@ -3,8 +3,9 @@ import { replaceRequest } from '../../call/rebuild.ts';
 import { encode, messageType } from '../../wire/messages.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
-import { exists, type Spot, type Standing, survey } from '../locations/survey.ts';
+import { exists, isReachable, type Spot, type Standing, survey } from '../locations/survey.ts';
 import { Refused } from '../refused.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { isSameRoot } from './pairs.ts';
 
 /** Files of one call that are looked for in several nameservices. NameNodes allow no more blocks in a file. */
@@ -38,8 +39,7 @@ export async function concatFiles(c: Composition): Promise<Outcome> {
   const spots: Spot[] = located.map((each) => ({ path: each.path, targets: requireTargets(each) }));
   // One location alone need not be asked.
   const shared = spots.filter(({ targets }) => targets.length > 1);
-  const standings = new Map<Spot, readonly Standing[]>();
-  for (const [i, each] of (await survey(c, shared)).entries()) standings.set(shared[i] as Spot, each);
+  const standings = await findFiles(c, shared);
   const parts = spots.map((spot, i): Part => {
     const known = standings.get(spot);
     const having = known === undefined ? spot.targets : known.filter(exists).map((each) => each.target);
@@ -61,6 +61,19 @@ export async function concatFiles(c: Composition): Promise<Outcome> {
     path === null ? [] : [{ target: path, prefixBytes, mounted: Buffer.from(names[i] as string) }],
   );
   return { nameservice: home.nameservice, path: null, prefixBytes: 0 };
+}
+
+/** What the locations say of each file. Who may have one that the others have not, and could not be asked, is waited for. */
+async function findFiles(c: Composition, spots: readonly Spot[]): Promise<Map<Spot, readonly Standing[]>> {
+  const standings = new Map<Spot, readonly Standing[]>();
+  for (const [i, each] of (await survey(c, spots)).entries()) standings.set(spots[i] as Spot, each);
+  const missed = spots.filter((spot) => {
+    const known = standings.get(spot) ?? [];
+    return !known.some(exists) && !known.every(isReachable);
+  });
+  const again = missed.length === 0 ? [] : await survey(c, missed, { unreachedMs: failoverWaitMs(c.engine) });
+  for (const [i, each] of again.entries()) standings.set(missed[i] as Spot, each);
+  return standings;
 }
 
 /** Where the first of the sources is that is anywhere. */

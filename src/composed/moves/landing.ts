@@ -5,8 +5,8 @@ import type { Composition, Target } from '../composition.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
 import type { Spot, Standing } from '../locations/survey.ts';
 import { Refused } from '../refused.ts';
-import { clientMethod, otherRequest, type Request } from '../request.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { clientMethod, type Request } from '../request.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import {
   acrossNameservices,
   isWhole,
@@ -140,7 +140,7 @@ async function landInside(c: Composition, { source, destination, pairs, isDirect
           targets.map(nameserviceOf),
         );
   }
-  const request = otherRequest(c.call, c.method, { src: source.path, dst: final });
+  const request = c.other(c.method, { src: source.path, dst: final });
   const [spot, above] = spotsOf(c, located);
   const [seen = NO_STATUSES, seenAbove = NO_STATUSES] = await findStatuses(c, [spot, above]);
   const found = await lookAt(c, spot, seen, pairs);
@@ -181,12 +181,12 @@ async function makeParents(
     if (above !== undefined && !found.some(({ target }) => target === above)) missing.push(above);
   }
   if (missing.length === 0) return;
-  const request = otherRequest(c.call, clientMethod('mkdirs'), {
+  const request = c.other(clientMethod('mkdirs'), {
     src: path,
     masked: model?.status['permission'] ?? DEFAULT_PERMISSION,
     createParent: true,
   });
-  requireAll(await c.askAll(request, missing, { unreachedMs: FAILOVER_WAIT_MS }));
+  requireAll(await c.askAll(request, missing, { unreachedMs: failoverWaitMs(c.engine) }));
 }
 
 /** The directory above the target; null above the mount's own target. */

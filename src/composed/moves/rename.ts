@@ -1,11 +1,11 @@
-import { Counter } from '../../shared/counters.ts';
-import { type Answer, requireAll, tellingFailure } from '../answer.ts';
+import { type Answer, requireAll, type Success, tellingFailure } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate.ts';
-import { failureOf } from '../locations/answers.ts';
+import { countDivergence, failureOf } from '../locations/answers.ts';
+import type { Spot } from '../locations/survey.ts';
 import type { Refused } from '../refused.ts';
-import { clientMethod, otherRequest } from '../request.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { clientMethod } from '../request.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { type Landing, planLanding, spotsOf } from './landing.ts';
 import {
   acrossNameservices,
@@ -57,7 +57,7 @@ export async function move(c: Composition): Promise<Outcome> {
   if (whole.length === 0) throw refuseAcross(sources);
 
   const spots = spotsOf(c, destination);
-  const [statuses = NO_STATUSES, ...seen] = await findStatuses(c, [source, ...spots]);
+  const [statuses = NO_STATUSES, ...seen] = await findSource(c, [source, ...spots]);
   if (statuses.found.length === 0) {
     if (statuses.failure !== null) throw statuses.failure;
     return await askOfGone(c, whole);
@@ -73,7 +73,10 @@ export async function move(c: Composition): Promise<Outcome> {
   if (destination.path === source.path || destination.path.startsWith(`${source.path}/`)) return placeOf(first);
 
   const gone = whole.filter((pair) => !statuses.found.some(({ target }) => target === pair.source));
-  if (call.fields.retryCount > 0 && (await isKnown(c, gone))) {
+  const known = call.fields.retryCount > 0 ? await findKnown(c, gone) : undefined;
+  // A file is moved once: what has its old name now is another file.
+  if (known !== undefined && !isDirectory) return known.body;
+  if (known !== undefined) {
     // What is at the new path is the call's own work: it goes on where it was.
     return await execute(c, destination, { refusal: null, pairs: moving, request: null, replaced: [] });
   }
@@ -81,6 +84,14 @@ export async function move(c: Composition): Promise<Outcome> {
   if (landing.refusal === null) return await execute(c, destination, landing);
   if (typeof landing.refusal === 'boolean') return c.write({ result: landing.refusal });
   throw landing.refusal;
+}
+
+/** Statuses of the source, which come first, and of the other spots. Who may have the source although it could not be asked is waited for. */
+async function findSource(c: Composition, spots: readonly Spot[]): Promise<Statuses[]> {
+  const statuses = await findStatuses(c, spots);
+  const [source = NO_STATUSES] = statuses;
+  if (source.found.length > 0 || source.failure === null || source.refusal !== null) return statuses;
+  return await findStatuses(c, spots, { unreachedMs: failoverWaitMs(c.engine) });
 }
 
 /**
@@ -105,32 +116,34 @@ async function pairsOfDirectory(
   return whole;
 }
 
-/** A nameservice that has the source no more says that it has moved it for this call. */
-async function isKnown(c: Composition, gone: readonly WholePair[]): Promise<boolean> {
+/** The answer of a nameservice that has the source no more, if one says that it has moved it for this call. */
+async function findKnown(c: Composition, gone: readonly WholePair[]): Promise<Success | undefined> {
   const answers = await c.askEach(sortPairs(gone).map((pair) => ({ request: c.own, target: placeOf(pair) })));
-  return answers.some((answer) => isDone(c, answer));
+  return answers.filter((answer) => answer.ok).find((answer) => isDone(c, answer));
 }
 
 /** Sends it, and takes away what it replaces elsewhere. */
 async function execute(c: Composition, destination: Located, { pairs, request, replaced }: Landing): Promise<Outcome> {
   const [only] = pairs;
-  if (only !== undefined && pairs.length === 1 && request === null && replaced.length === 0) return placeOf(only);
+  const isAlone = pairs.length === 1 && request === null && replaced.length === 0;
+  if (only !== undefined && isAlone && c.hasOwnIds(only.source)) return placeOf(only);
   const sent = sortPairs(pairs);
   const asked = sent.map((pair) => ({ request: request ?? c.own, target: placeOf(pair) }));
-  const answers = await c.askEach(asked, { unreachedMs: FAILOVER_WAIT_MS });
+  const answers = await c.askEach(asked, { unreachedMs: failoverWaitMs(c.engine) });
   const done = answers.filter((answer) => isDone(c, answer));
   const body = bodyOfAll(answers, done);
   if (done.length > 0 && done.length < answers.length) {
     const left = sent.filter((_, i) => !isDone(c, answers[i] as Answer)).map((pair) => pair.source);
-    noteDivergence(
+    countDivergence(
       c,
+      pathTextOf(c),
       `it moved nothing in ${namesOf(c.engine, left.map(nameserviceOf))}: ${tellingFailure(answers)?.message ?? 'no reason given'}`,
     );
   }
   if (done.length > 0 && replaced.length > 0) {
-    const remove = otherRequest(c.call, clientMethod('delete'), { src: destination.path, recursive: false });
-    const failure = tellingFailure(await c.askAll(remove, replaced, { unreachedMs: FAILOVER_WAIT_MS }));
-    if (failure !== null) noteDivergence(c, `the file it replaces is still there: ${failure.message}`);
+    const remove = c.other(clientMethod('delete'), { src: destination.path, recursive: false });
+    const failure = tellingFailure(await c.askAll(remove, replaced, { unreachedMs: failoverWaitMs(c.engine) }));
+    if (failure !== null) countDivergence(c, pathTextOf(c), `the file it replaces is still there: ${failure.message}`);
   }
   return body;
 }
@@ -138,9 +151,9 @@ async function execute(c: Composition, destination: Located, { pairs, request, r
 /** The source is nowhere: whoever has moved it before says so, and else any of them says that it is missing. */
 async function askOfGone(c: Composition, pairs: readonly WholePair[]): Promise<Outcome> {
   const [only] = pairs;
-  if (only !== undefined && pairs.length === 1) return placeOf(only);
+  if (only !== undefined && pairs.length === 1 && c.hasOwnIds(only.source)) return placeOf(only);
   const asked = sortPairs(pairs).map((pair) => ({ request: c.own, target: placeOf(pair) }));
-  const answers = await c.askEach(asked, { unreachedMs: FAILOVER_WAIT_MS });
+  const answers = await c.askEach(asked, { unreachedMs: failoverWaitMs(c.engine) });
   const done = answers.filter((answer) => isDone(c, answer));
   if (done.length === 0) requireReached(answers);
   return bodyOfAll(answers, done);
@@ -162,9 +175,6 @@ function isDone(c: Composition, answer: Answer): boolean {
   return answer.ok && (c.method.name !== 'rename' || c.read(answer.body)['result'] === true);
 }
 
-function noteDivergence(c: Composition, what: string): void {
-  const { pathStart, pathEnd } = c.call.fields;
-  const path = c.call.frame.toString('utf8', c.call.start + pathStart, c.call.start + pathEnd);
-  c.engine.counters.add(Counter.divergences);
-  c.engine.note(`${c.method.name} of ${path} has left its locations unlike each other: ${what}`);
+function pathTextOf(c: Composition): string {
+  return pathOf(c.call).toString();
 }

@@ -1,8 +1,9 @@
+import { isNotFound } from '../answer.ts';
 import type { AskOptions, Composition } from '../composition.ts';
 import { failureOf } from '../locations/answers.ts';
 import { exists, failuresOf, type Spot, type Standing, survey } from '../locations/survey.ts';
 import type { Refused } from '../refused.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { failoverWaitMs } from '../waiting.ts';
 
 /** What the locations of a path have there. */
 export interface Statuses {
@@ -21,7 +22,7 @@ export async function findStatuses(
   options: AskOptions = {},
 ): Promise<Statuses[]> {
   return (await survey(c, spots, options)).map((standings) => {
-    const failures = failuresOf(standings).filter(({ refused }) => refused.className !== FILE_NOT_FOUND);
+    const failures = failuresOf(standings).filter((each) => !isNotFound(each));
     return {
       found: standings.filter(exists),
       failure: failureOf(failures),
@@ -33,7 +34,7 @@ export async function findStatuses(
 /** Of every location of a path: when some did not say, all are asked again, for as long as a failover takes. Throws Refused. */
 export async function requireStatuses(c: Composition, spot: Spot, known: Statuses): Promise<readonly Standing[]> {
   if (known.failure === null) return known.found;
-  const [again = known] = await findStatuses(c, [spot], { unreachedMs: FAILOVER_WAIT_MS });
+  const [again = known] = await findStatuses(c, [spot], { unreachedMs: failoverWaitMs(c.engine) });
   if (again.failure !== null) throw again.failure;
   return again.found;
 }
@@ -43,5 +44,3 @@ export const NO_STATUSES: Statuses = { found: [], failure: null, refusal: null }
 export function isDirectory({ kind }: Standing): boolean {
   return kind === 'directory';
 }
-
-const FILE_NOT_FOUND = 'java.io.FileNotFoundException';

@@ -1,21 +1,21 @@
 import type { Plain } from '../../wire/messages.ts';
+import { amountOf, longOf } from '../longs.ts';
 import type { Subtree } from './gather.ts';
 
 /** A limit that is not set; also the answer of NameNodes. */
 const NO_LIMIT = -1n;
 
-/** The total of one field; never below zero, though the tree may have changed between the requests. */
+/** The total of one field. The tree may have changed between the requests: what is taken away may be more than what was counted. */
 export function totalOf({ counted }: Subtree, field: string): bigint {
   let total = 0n;
-  for (const { cell, count } of counted) total += BigInt(cell.weight) * numberIn(count, field);
-  return total > 0n ? total : 0n;
+  for (const { cell, count } of counted) total += BigInt(cell.weight) * longOf(count[field]);
+  return amountOf(total);
 }
 
 /** The total without those that were counted twice, with those that only mount points make. */
 export function totalWithDirectories(subtree: Subtree, field: string): bigint {
   const { directoriesTwice, directoriesOfMounts } = subtree;
-  const total = totalOf(subtree, field) - directoriesTwice;
-  return (total > 0n ? total : 0n) + directoriesOfMounts;
+  return amountOf(amountOf(totalOf(subtree, field) - directoriesTwice) + directoriesOfMounts);
 }
 
 /**
@@ -23,7 +23,7 @@ export function totalWithDirectories(subtree: Subtree, field: string): bigint {
  * first (the router sets the same in all); -1 when a location has none.
  */
 export function limitOf({ own }: Subtree, field: string): bigint {
-  return smallestLimit(own.map((count) => numberIn(count, field)));
+  return smallestLimit(own.map((count) => longOf(count[field])));
 }
 
 /** StorageTypeQuotaInfosProto: limits as `limitOf`, what is consumed summed up. Undefined when no answer speaks of storage types. */
@@ -32,23 +32,23 @@ export function typesOf({ own, counted }: Subtree): Plain | undefined {
   for (const { cell, count } of counted) {
     for (const info of infosIn(count)) {
       const type = typeIn(info);
-      consumed.set(type, (consumed.get(type) ?? 0n) + BigInt(cell.weight) * numberIn(info, 'consumed'));
+      consumed.set(type, (consumed.get(type) ?? 0n) + BigInt(cell.weight) * longOf(info['consumed']));
     }
   }
   if (consumed.size === 0) return undefined;
   const typeQuotaInfo = [...consumed].map(([type, bytes]) => {
     const limits = own.map((count) => {
       const info = infosIn(count).find((each) => typeIn(each) === type);
-      return info === undefined ? NO_LIMIT : numberIn(info, 'quota');
+      return info === undefined ? NO_LIMIT : longOf(info['quota']);
     });
-    return { type, quota: smallestLimit(limits), consumed: bytes > 0n ? bytes : 0n };
+    return { type, quota: smallestLimit(limits), consumed: amountOf(bytes) };
   });
   return { typeQuotaInfo };
 }
 
 /** A file: of it alone is no directory. */
 export function isFile(summary: Plain): boolean {
-  return numberIn(summary, 'directoryCount') === 0n && numberIn(summary, 'fileCount') > 0n;
+  return longOf(summary['directoryCount']) === 0n && longOf(summary['fileCount']) > 0n;
 }
 
 function smallestLimit(limits: readonly bigint[]): bigint {
@@ -67,8 +67,4 @@ function infosIn(count: Plain): Plain[] {
 
 function typeIn(info: Plain): string {
   return (info['type'] as string | undefined) ?? 'DISK';
-}
-
-function numberIn(count: Plain, field: string): bigint {
-  return BigInt((count[field] as number | bigint | undefined) ?? 0);
 }

@@ -1,10 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plain } from '../../wire/messages.ts';
 import { type Answer, isNotFound, tellingFailure } from '../answer.ts';
 import type { Composition, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import type { Refused } from '../refused.ts';
-import { clientMethod, otherRequest, type Request } from '../request.ts';
-import { FAILOVER_WAIT_MS } from '../waiting.ts';
+import { clientMethod, type Request } from '../request.ts';
+import { readAnswer } from '../unreadable.ts';
+import { failoverWaitMs } from '../waiting.ts';
 import { type Cell, cutCells, isSame } from './cells.ts';
 import { type Place, placeAt, type Region } from './regions.ts';
 
@@ -33,6 +35,9 @@ const COUNT_FIELD = { getContentSummary: 'summary', getQuotaUsage: 'usage' } as 
 const PARENT_NOT_DIRECTORY = 'org.apache.hadoop.fs.ParentNotDirectoryException';
 const ACCESS_CONTROL = 'org.apache.hadoop.security.AccessControlException';
 
+/** Requests made, or answers read, before other events have their turn. */
+const CELLS_PER_TURN = 64;
+
 interface Asked {
   readonly request: Request;
   readonly target: Target;
@@ -52,7 +57,8 @@ export async function gatherSubtree(
   const needsDirectories = (cell: Cell | null): boolean =>
     cell !== null && cell.owner !== null && (regions[cell.owner.region] as Region).places.length > 1;
   const asked = new Map<string, Asked>();
-  for (const cell of cells) {
+  for (const [i, cell] of cells.entries()) {
+    if (i % CELLS_PER_TURN === CELLS_PER_TURN - 1) await nextTurn();
     const isOwn = cell.topOf.some(({ region }) => region === 0);
     if (cell.weight !== 0 || isOwn) askCell(c, asked, method, cell, isOwn);
     if (needsDirectories(cell) || needsDirectories(cell.around)) askCell(c, asked, 'getContentSummary', cell, isOwn);
@@ -66,7 +72,7 @@ export async function gatherSubtree(
 
   const answers = await askNamed(c, asked, partial);
   const found = new Found(c, answers, partial);
-  const counted = found.countCells(cells, method);
+  const counted = await found.countCells(cells, method);
   const own = (regions[0] as Region).places
     .map((place) => found.count(method, place))
     .filter((count) => count !== null);
@@ -93,8 +99,7 @@ export async function gatherSubtree(
 function askCell(c: Composition, asked: Map<string, Asked>, method: string, cell: Cell, isOwn: boolean): void {
   const name = nameOf(method, cell);
   if (asked.has(name)) return;
-  const request =
-    isOwn && method === c.method.name ? c.own : otherRequest(c.call, clientMethod(method), { path: cell.clientPath });
+  const request = isOwn && method === c.method.name ? c.own : c.other(clientMethod(method), { path: cell.clientPath });
   asked.set(name, { request, target: targetOf(cell) });
 }
 
@@ -102,7 +107,7 @@ function askStatus(c: Composition, asked: Map<string, Asked>, place: Place, clie
   if (isCounted(asked, place)) return;
   const name = nameOf('getFileInfo', place);
   if (asked.has(name)) return;
-  const request = otherRequest(c.call, clientMethod('getFileInfo'), { src: clientPath });
+  const request = c.other(clientMethod('getFileInfo'), { src: clientPath });
   asked.set(name, { request, target: targetOf(place) });
 }
 
@@ -116,7 +121,7 @@ async function askNamed(
   asked: ReadonlyMap<string, Asked>,
   partial: boolean,
 ): Promise<ReadonlyMap<string, Answer>> {
-  const answers = await c.askEach([...asked.values()], partial ? {} : { unreachedMs: FAILOVER_WAIT_MS });
+  const answers = await c.askEach([...asked.values()], partial ? {} : { unreachedMs: failoverWaitMs(c.engine) });
   return new Map([...asked.keys()].map((name, i) => [name, answers[i] as Answer]));
 }
 
@@ -142,9 +147,10 @@ class Found {
   }
 
   /** The counts that make the total. What is hidden is taken away only where what it is hidden in was counted. */
-  countCells(cells: readonly Cell[], method: GatherOptions['method']): { cell: Cell; count: Plain }[] {
+  async countCells(cells: readonly Cell[], method: GatherOptions['method']): Promise<{ cell: Cell; count: Plain }[]> {
     const counted: { cell: Cell; count: Plain }[] = [];
-    for (const cell of cells) {
+    for (const [i, cell] of cells.entries()) {
+      if (i % CELLS_PER_TURN === CELLS_PER_TURN - 1) await nextTurn();
       if (cell.weight === 0) continue;
       const around = cell.weight < 0 ? seenAround(cell) : null;
       if (around !== null && this.count(method, around) === null) continue;
@@ -162,7 +168,7 @@ class Found {
     const answer = this.#answers.get(name);
     let count: Plain | null = null;
     if (answer?.ok) {
-      count = this.#c.read(answer.body, clientMethod(method))[COUNT_FIELD[method]] as Plain;
+      count = readAnswer(this.#c, answer, clientMethod(method))[COUNT_FIELD[method]] as Plain;
     } else if (answer !== undefined && !isMissing(answer) && !(answer.unavailable && mayBeLeftOut)) {
       throw answer.refused;
     } else if (answer?.unavailable) {
@@ -190,7 +196,7 @@ class Found {
     }
     const answer = this.#answers.get(nameOf('getFileInfo', place));
     if (answer === undefined || isMissing(answer)) return false;
-    if (answer.ok) return this.#c.read(answer.body, clientMethod('getFileInfo'))['fs'] !== undefined;
+    if (answer.ok) return readAnswer(this.#c, answer, clientMethod('getFileInfo'))['fs'] !== undefined;
     if (answer.refused.className === ACCESS_CONTROL) return true;
     if (!answer.unavailable || !this.#partial) throw answer.refused;
     return false;

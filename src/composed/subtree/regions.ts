@@ -34,8 +34,8 @@ export interface Region {
   readonly between: readonly string[];
 }
 
-/** Requests that one call may need at most, about; a mount table that needs more is refused. */
-export const MAX_SUBTREE_PLACES = 50_000;
+/** Requests that one call may need at most, about: they are found in one turn of the thread. A mount table that needs more is refused. */
+export const MAX_SUBTREE_PLACES = 10_000;
 
 interface Draft {
   clientPath: string;
@@ -64,7 +64,7 @@ export function regionsOf(engine: Engine, located: Located): Region[] {
     between: new Set(),
   };
   const drafts = [own];
-  if (located.mountsBelow) addMounts(snapshot, drafts);
+  if (located.mountsBelow) addMounts(engine, snapshot, drafts);
   let places = 0;
   for (const { places: own, hidden, between } of drafts) places += own.length * (1 + hidden.length + between.size);
   if (places > MAX_SUBTREE_PLACES) throw tooMany(located.path);
@@ -77,7 +77,7 @@ function tooMany(path: string): Refused {
 }
 
 /** Mounts come in slash-first order: those above one stand on the stack. */
-function addMounts(snapshot: MountSnapshot, drafts: Draft[]): void {
+function addMounts(engine: Engine, snapshot: MountSnapshot, drafts: Draft[]): void {
   const above = [drafts[0] as Draft];
   const asked = (drafts[0] as Draft).clientPath;
   const mounts = snapshot.mountsUnder(asked);
@@ -94,7 +94,7 @@ function addMounts(snapshot: MountSnapshot, drafts: Draft[]): void {
     }
     const draft: Draft = {
       clientPath: source,
-      places: destinationsOf(snapshot, mount),
+      places: destinationsOf(engine, snapshot, mount),
       everywhere: isAllOrder(ORDERS[snapshot.orderOf(mount)] ?? 'HASH'),
       hidden: [],
       between: new Set(),
@@ -104,10 +104,11 @@ function addMounts(snapshot: MountSnapshot, drafts: Draft[]): void {
   }
 }
 
-function destinationsOf(snapshot: MountSnapshot, mount: number): Place[] {
+function destinationsOf({ block }: Engine, snapshot: MountSnapshot, mount: number): Place[] {
   const places: Place[] = [];
   for (let i = 0; i < snapshot.destinationCount(mount); i++) {
     const nameservice = snapshot.destinationNameservice(mount, i);
+    if (block.anyDisabled && block.isDisabled(nameservice)) continue;
     const start = snapshot.destinationStart(mount, i);
     const end = snapshot.destinationEnd(mount, i);
     const path = start === end ? '/' : textOf(snapshot.bytes, start, end);

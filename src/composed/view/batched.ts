@@ -5,10 +5,10 @@ import { LISTING_HEAD_BYTES, writeStatus } from '../../wire/listing-scan.ts';
 import { decodePlain, encode, MessageError, messageType, type Plain } from '../../wire/messages.ts';
 import { FILE_NOT_FOUND } from '../answer.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
+import { locate } from '../locate.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod } from '../request.ts';
 import { type Listed, listPage } from './directory.ts';
-import { findPlace } from './place.ts';
 
 /** `dfs.namenode.batched.listing.limit` and `dfs.ls.limit` of a NameNode. */
 export const MAX_BATCHED_PATHS = 100;
@@ -75,7 +75,7 @@ async function batchOf(c: Composition): Promise<Outcome> {
 
 async function pageOf(c: Composition, src: string, startAfter: Buffer, located: boolean): Promise<Listed | Refused> {
   try {
-    const place = findPlace(c.engine, c.call, Buffer.from(src));
+    const place = locate(c.engine, c.call, Buffer.from(src), false);
     const listed = await listPage(c, place, {
       startAfter,
       located,

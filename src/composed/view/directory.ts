@@ -1,14 +1,25 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../call/failure.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
-import { ENTRIES_OK, EntryScan, entrySize, NO_CHILDREN_NUM, scanListing, writeEntry } from '../../wire/listing-scan.ts';
+import {
+  ENTRIES_OK,
+  EntryScan,
+  entrySize,
+  isInOrder,
+  NO_CHILDREN_NUM,
+  scanListing,
+  writeEntry,
+} from '../../wire/listing-scan.ts';
 import { type Answer, type Failed, tellingFailure } from '../answer.ts';
 import { type AskOptions, type Composition, MAX_PARTS_AT_ONCE, type Target } from '../composition.ts';
-import { requireTargets } from '../locate.ts';
+import { type Located, requireTargets } from '../locate.ts';
 import { Refused } from '../refused.ts';
 import type { Request } from '../request.ts';
+import { unreadable } from '../unreadable.ts';
+import { failoverWaitMs } from '../waiting.ts';
+import { isMissing } from './is-missing.ts';
 import { type LocationPage, MAX_MOUNTS_PER_PAGE, mergePages, nameOf, type Pick, writePicks } from './merge.ts';
 import { askChildren, describeChild, type MountChild, renamedEntry, syntheticEntry } from './mount-children.ts';
-import { isMissing, type Place } from './place.ts';
 
 const SLASH = 0x2f;
 const NOTHING = Buffer.alloc(0);
@@ -46,9 +57,9 @@ interface Gathered {
  * the directory. With mount points below, these alone are the first page when no location can be asked; a later page belongs to a listing
  * that has begun with more, and fails.
  */
-export async function listPage(c: Composition, place: Place, asked: ListingRequest): Promise<Listed | null> {
+export async function listPage(c: Composition, place: Located, asked: ListingRequest): Promise<Listed | null> {
   const { path, unresolved, mountsBelow, atMount } = place;
-  if (unresolved !== null && !mountsBelow) requireTargets(place);
+  if (unresolved !== null && !mountsBelow && !atMount) requireTargets(place);
   if (asked.startAfter[0] === SLASH) {
     throw new Refused(
       Failure.UNSUPPORTED,
@@ -58,7 +69,7 @@ export async function listPage(c: Composition, place: Place, asked: ListingReque
   let { startAfter } = asked;
   for (;;) {
     const isFirst = startAfter.length === 0;
-    const gathered = await gather(c, place, asked.requestAfter(startAfter), isFirst);
+    const gathered = await gather(c, place, asked.requestAfter(startAfter), startAfter);
     const { pages, file, failures, missing } = gathered;
     let isWhole = false;
     if (failures.length > 0) isWhole = checkFailures(c, place, gathered, isFirst);
@@ -67,9 +78,10 @@ export async function listPage(c: Composition, place: Place, asked: ListingReque
       if (missing !== null) throw missing;
       return null;
     }
-    const children = childrenAfter(c, place, startAfter);
     // A listing of mount points alone cannot go on: it is given whole.
     const maxMounts = isWhole ? Number.MAX_SAFE_INTEGER : MAX_MOUNTS_PER_PAGE;
+    // One more than a page holds tells that there are more.
+    const children = childrenAfter(c, place, startAfter, maxMounts + 1);
     const merged = mergePages(pages, children, { everywhere: place.everywhere, maxMounts });
     if (merged.picks.length === 0 && merged.remaining > 0 && merged.end !== null) {
       // All of these names are hidden: the client could not go on after an empty page.
@@ -82,15 +94,15 @@ export async function listPage(c: Composition, place: Place, asked: ListingReque
   }
 }
 
-async function gather(c: Composition, place: Place, request: Request, isFirst: boolean): Promise<Gathered> {
+async function gather(c: Composition, place: Located, request: Request, startAfter: Buffer): Promise<Gathered> {
   const { targets, mountsBelow, trash } = place;
-  const { settings } = c.engine;
-  const othersAnswer = settings.allowPartialListing && ((mountsBelow && isFirst) || targets.length > 1);
-  const options: AskOptions = othersAnswer ? {} : { unreachedMs: settings.callBudgetMs };
+  const isFirst = startAfter.length === 0;
+  const othersAnswer = c.engine.settings.allowPartialListing && ((mountsBelow && isFirst) || targets.length > 1);
+  const options: AskOptions = othersAnswer ? {} : { unreachedMs: failoverWaitMs(c.engine) };
   const found: Page[] = [];
   for (let at = 0; at < targets.length; at += MAX_PARTS_AT_ONCE) {
     const some = targets.slice(at, at + MAX_PARTS_AT_ONCE);
-    found.push(...(await Promise.all(some.map((target) => askPage(c, request, target, options)))));
+    found.push(...(await Promise.all(some.map((target) => askPage(c, request, target, startAfter, options)))));
   }
   const pages: LocationPage[] = [];
   const failures: Failed[] = [];
@@ -117,22 +129,29 @@ interface Page {
   readonly scan: EntryScan;
 }
 
-/** Each page is scanned when it comes, so that no turn of the thread has to do with all of them. */
-async function askPage(c: Composition, request: Request, target: Target, options: AskOptions): Promise<Page> {
+/**
+ * Each page is scanned when it comes, so that no turn of the thread has to do with all of them. One that is out of order, or does not go on
+ * behind `startAfter`, would lose or repeat names, or never end.
+ */
+async function askPage(
+  c: Composition,
+  request: Request,
+  target: Target,
+  startAfter: Buffer,
+  options: AskOptions,
+): Promise<Page> {
   const answer = await c.ask(request, target, options);
   const scan = new EntryScan();
-  if (!answer.ok || scanListing(answer.body, 0, answer.body.length, scan) === ENTRIES_OK) return { answer, scan };
-  const { nameservice } = answer;
-  const name = c.engine.nameserviceName(nameservice);
-  const refused = new Refused(
-    Failure.IO,
-    `The answer of the NameNode to ${request.method.name} cannot be read: the listing of ${name} is not valid`,
-  );
-  return { answer: { ok: false, nameservice, refused, unavailable: false }, scan };
+  if (!answer.ok) return { answer, scan };
+  const { body } = answer;
+  if (scanListing(body, 0, body.length, scan) !== ENTRIES_OK)
+    return { answer: unreadable(c, answer, request.method, 'is not valid'), scan };
+  if (isInOrder(body, scan, startAfter)) return { answer, scan };
+  return { answer: unreadable(c, answer, request.method, 'is not in order behind the last page'), scan };
 }
 
 /** Throws what the client is to know of the failures, if anything. True when the mount points alone are to be the answer. */
-function checkFailures(c: Composition, place: Place, { pages, file, failures }: Gathered, isFirst: boolean): boolean {
+function checkFailures(c: Composition, place: Located, { pages, file, failures }: Gathered, isFirst: boolean): boolean {
   const { targets, mountsBelow, path } = place;
   const failure = tellingFailure(failures) as Refused;
   const isPartial = targets.length > 1 || mountsBelow;
@@ -156,11 +175,11 @@ function naming(c: Composition, failures: readonly Failed[], failure: Refused): 
   return new Refused(failure.className, text, failure.detail);
 }
 
-/** Names that mount points put into the directory, behind `startAfter`, by the mount table of this moment. */
-function childrenAfter(c: Composition, { path, mountsBelow }: Place, startAfter: Buffer): Buffer[] {
+/** The first names that mount points put into the directory, behind `startAfter`, by the mount table of this moment. */
+function childrenAfter(c: Composition, { path, mountsBelow }: Located, startAfter: Buffer, most: number): Buffer[] {
   if (!mountsBelow) return [];
   const names: Buffer[] = [];
-  for (const child of (c.engine.resolver.snapshot as MountSnapshot).childrenOf(path) ?? []) {
+  for (const child of (c.engine.resolver.snapshot as MountSnapshot).childrenOf(path, startAfter, most) ?? []) {
     const name = Buffer.from(child);
     if (Buffer.compare(name, startAfter) > 0) names.push(name);
   }
@@ -208,11 +227,6 @@ async function fillIn(
     if (own.size % MAX_MOUNTS_PER_PAGE === MAX_MOUNTS_PER_PAGE - 1) await nextTurn();
   }
   return { picks: shown, entries: writePicks(pages, shown, own) };
-}
-
-/** The mount points of a whole table are more than a thread does in one turn. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A file is its own listing. */

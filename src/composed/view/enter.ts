@@ -3,7 +3,7 @@ import type { Engine } from '../../call/engine.ts';
 import { Failure } from '../../call/failure.ts';
 import type { Method } from '../../call/method.ts';
 import { OwnReply } from '../../call/own-reply.ts';
-import { BY_INODE, SEVERAL } from '../../call/resolve.ts';
+import { BY_INODE, REFUSED, SEVERAL } from '../../call/resolve.ts';
 import { answerInodePath } from '../../call/strategies/inode-path.ts';
 import { translateAnswer, translateReplyPaths } from '../../call/strategies/reply-paths.ts';
 import { canonicalPath } from '../../mount/canonical.ts';
@@ -63,9 +63,11 @@ export function enterView(engine: Engine, call: Call, made: MadeAnswer): number 
     answerInodePath(engine, call, resolver.nameservicesInUse);
     return Entered.DONE;
   }
-  if (mountsBelow && (nameservice >= 0 || nameservice === SEVERAL || resolver.className === Failure.NO_RESOLUTION)) {
+  if (mountsBelow && (nameservice >= 0 || nameservice === SEVERAL || resolver.isUnresolved)) {
     return Entered.ABOVE_MOUNTS;
   }
+  // A mount point is there also while its nameservices are disabled.
+  if (atMount && nameservice === REFUSED && resolver.className === Failure.NO_LOCATION) return Entered.ABOVE_MOUNTS;
   if (nameservice === SEVERAL) return Entered.SEVERAL;
   engine.fail(call, resolver.className, resolver.message);
   return Entered.DONE;

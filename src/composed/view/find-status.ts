@@ -1,9 +1,16 @@
-import { Failure } from '../../call/failure.ts';
-import { ENTRIES_OK, EntryScan, entrySize, NO_CHILDREN_NUM, scanStatus, writeEntry } from '../../wire/listing-scan.ts';
+import {
+  addChildren,
+  ENTRIES_OK,
+  EntryScan,
+  entrySize,
+  NO_CHILDREN_NUM,
+  scanStatus,
+  writeEntry,
+} from '../../wire/listing-scan.ts';
 import type { Answer, Failed } from '../answer.ts';
 import { type AskOptions, type Composition, MAX_PARTS_AT_ONCE, type Target } from '../composition.ts';
-import { Refused } from '../refused.ts';
 import type { Request } from '../request.ts';
+import { unreadable } from '../unreadable.ts';
 
 /** A status that locations gave: the response message of getFileInfo or one of its kin, and where the status lies in it. */
 export interface FoundStatus {
@@ -13,17 +20,20 @@ export interface FoundStatus {
 
 export interface StatusSearch {
   readonly found: FoundStatus | null;
-  /** Locations that gave no answer, or another exception than one of missing files. */
+  /** Locations that gave no answer, one that cannot be read, or another exception than one of missing files. */
   readonly failures: readonly Failed[];
 }
 
-/** The answer's status, null when it is empty. Throws Refused when it cannot be read. */
-export function statusIn(body: Buffer): FoundStatus | null {
+/** The scanned answer: without entries when there is no status. Null when it cannot be read. */
+function scanAnswer(body: Buffer): EntryScan | null {
   const scan = new EntryScan();
-  if (scanStatus(body, 0, body.length, scan) !== ENTRIES_OK) {
-    throw new Refused(Failure.IO, 'The answer of the NameNode with a file status cannot be read');
-  }
-  return scan.count === 0 ? null : { body, scan };
+  return scanStatus(body, 0, body.length, scan) === ENTRIES_OK ? scan : null;
+}
+
+/** The answer's status; null when it has none, or cannot be read. */
+export function statusIn(body: Buffer): FoundStatus | null {
+  const scan = scanAnswer(body);
+  return scan === null || scan.count === 0 ? null : { body, scan };
 }
 
 /**
@@ -50,8 +60,10 @@ export async function findStatus(
       if (!isMissing(answer)) failures.push(answer);
       continue;
     }
-    const status = statusIn(answer.body);
-    if (status === null) continue;
+    const scan = scanAnswer(answer.body);
+    if (scan === null) failures.push(unreadable(c, answer, request.method, 'is not valid'));
+    if (scan === null || scan.count === 0) continue;
+    const status = { body: answer.body, scan };
     if (!everywhere || !status.scan.isDirectory(0)) return { found: status, failures };
     found.push(status);
   }
@@ -68,7 +80,7 @@ function sumChildren(directories: readonly FoundStatus[]): FoundStatus | null {
   const [first] = directories;
   if (first === undefined || directories.length === 1) return first ?? null;
   let sum = 0;
-  for (const { scan } of directories) sum += Math.max(0, scan.childrenOf(0));
+  for (const { scan } of directories) sum = addChildren(sum, scan.childrenOf(0));
   const body = Buffer.allocUnsafe(entrySize(first.scan, 0, sum));
   writeEntry(body, 0, first.body, first.scan, 0, sum);
   return statusIn(body);

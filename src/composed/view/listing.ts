@@ -3,10 +3,9 @@ import type { Engine } from '../../call/engine.ts';
 import { LISTING_HEAD_BYTES, LISTING_TAIL_BYTES, writeListing } from '../../wire/listing-scan.ts';
 import { encode, messageType } from '../../wire/messages.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
-import { pathOf } from '../locate.ts';
+import { locate, pathOf } from '../locate.ts';
 import { listPage } from './directory.ts';
 import { Entered, enterView } from './enter.ts';
-import { findPlace } from './place.ts';
 
 /** getListing: a page of a directory. Where one nameservice has all of it, its answer passes as it is. */
 export function answerListing(engine: Engine, call: Call): void {
@@ -23,7 +22,7 @@ async function listingOf(c: Composition): Promise<Outcome> {
   const { startAfter, needLocation } = c.request();
   const from = Buffer.from(startAfter as Buffer);
   const src = pathOf(c.call);
-  const listed = await listPage(c, findPlace(c.engine, c.call, src), {
+  const listed = await listPage(c, locate(c.engine, c.call, src, false), {
     startAfter: from,
     located: needLocation === true,
     requestAfter: (name) =>

@@ -6,15 +6,15 @@ import type { Method } from '../../call/method.ts';
 import { decodePlain, encode, MessageError, messageType, type Plain } from '../../wire/messages.ts';
 import { type Failed, FILE_NOT_FOUND, type Success } from '../answer.ts';
 import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
-import { pathOf, requireTargets } from '../locate.ts';
+import { type Located, locate, pathOf, requireTargets } from '../locate.ts';
 import { answerOf } from '../locations/answers.ts';
 import { answerAtLocations } from '../locations/at-locations.ts';
 import { matches, searchLocations } from '../locations/search-locations.ts';
 import { Refused } from '../refused.ts';
 import { Entered, enterView } from './enter.ts';
-import { findPlace, isMissing, type Place } from './place.ts';
+import { isMissing } from './is-missing.ts';
 import { failureOf } from './status.ts';
-import type { SyntheticStatus } from './synthetic.ts';
+import { type SyntheticStatus, syntheticAt } from './synthetic.ts';
 
 /** AclEntryProto.FsActionProto; the position is the value. */
 const ACTIONS = [
@@ -76,9 +76,9 @@ export function answerWithDirectory(engine: Engine, call: Call): void {
 }
 
 async function answerAt(c: Composition): Promise<Outcome> {
-  const place = findPlace(c.engine, c.call, pathOf(c.call));
-  const { path, synthetic, targets, mountsBelow } = place;
-  if (synthetic === null || !mountsBelow) return await searchOrMake(c, place);
+  const place = locate(c.engine, c.call, pathOf(c.call), false);
+  const { targets, mountsBelow } = place;
+  if (!mountsBelow) return await searchOrMake(c, place);
   const failures: Failed[] = [];
   let other: { answer: Success; target: Target } | null = null;
   for (const target of targets) {
@@ -93,18 +93,23 @@ async function answerAt(c: Composition): Promise<Outcome> {
   const failure = failureOf(failures, place, targets.length);
   if (failure !== null) throw failure;
   if (other !== null) return answerOf(c, place, other.answer, other.target);
-  return answerMade(c.call, path, synthetic);
+  return answerMade(c.call, place.path, syntheticAt(c.engine, place) as SyntheticStatus);
 }
 
 /** A mount point of several destinations. */
-async function searchOrMake(c: Composition, place: Place): Promise<Outcome> {
+async function searchOrMake(c: Composition, place: Located): Promise<Outcome> {
+  const { unresolved, atMount } = place;
+  // A mount point whose nameservices are disabled is there all the same.
+  if (unresolved !== null && atMount)
+    return answerMade(c.call, place.path, syntheticAt(c.engine, place) as SyntheticStatus);
   try {
     requireTargets(place);
     return await searchLocations(c, place);
   } catch (error) {
     const isMissing = error instanceof Refused && error.className === FILE_NOT_FOUND;
-    if (!isMissing || place.synthetic === null) throw error;
-    return answerMade(c.call, place.path, place.synthetic);
+    const synthetic = isMissing ? syntheticAt(c.engine, place) : null;
+    if (synthetic === null) throw error;
+    return answerMade(c.call, place.path, synthetic);
   }
 }
 

@@ -1,4 +1,11 @@
-import { compareNames, type EntryScan, entrySize, NO_CHILDREN_NUM, writeEntry } from '../../wire/listing-scan.ts';
+import {
+  addChildren,
+  compareNames,
+  type EntryScan,
+  entrySize,
+  NO_CHILDREN_NUM,
+  writeEntry,
+} from '../../wire/listing-scan.ts';
 
 /** Names of one page of a merged listing: what a worker does in one go. With many locations fewer, for each name is compared with all. */
 const MAX_NAMES_PER_PAGE = 4_096;
@@ -94,7 +101,7 @@ export function mergePages(
     const page = pages[i] as LocationPage;
     // An empty page says nothing about what it has left: the listing could not go on.
     if (page.scan.count > 0) remaining += page.scan.remaining;
-    remaining += countShown(page, cursors[i] as number);
+    remaining += countLeft(page, cursors[i] as number);
   }
   return { picks, remaining, end: endOf(pages, children, picks) ?? end };
 }
@@ -132,7 +139,7 @@ function pickOf(
     }
     if (here) {
       directories++;
-      sum += Math.max(0, scan.childrenOf(entry));
+      sum = addChildren(sum, scan.childrenOf(entry));
     }
   }
   if (everywhere && isDirectory && directories > 1) pick.childrenNum = sum;
@@ -148,12 +155,9 @@ function skipHidden({ body, scan, shows }: LocationPage, at: number): number {
   return entry;
 }
 
-function countShown(page: LocationPage, from: number): number {
-  const { scan, shows } = page;
-  if (shows === null) return scan.count - from;
-  let shown = 0;
-  for (let at = skipHidden(page, from); at < scan.count; at = skipHidden(page, at + 1)) shown++;
-  return shown;
+/** Entries from `cursor` on, which clients see if it is not the end. Those that are hidden behind it count as well. */
+function countLeft({ scan }: LocationPage, cursor: number): number {
+  return scan.count - cursor;
 }
 
 /** The smallest last name of the pages after which there are more. */

@@ -68,19 +68,11 @@ export async function askChildren(
     if (first < 0) return null;
     const statuses: FoundStatus[] = [];
     for (const answer of answers.slice(first, first + targets.length)) {
-      const status = answer?.ok === true ? readOrSkip(answer.body) : null;
+      const status = answer?.ok === true ? statusIn(answer.body) : null;
       if (status !== null) statuses.push(status);
     }
     return chooseStatus(statuses, everywhere);
   });
-}
-
-function readOrSkip(body: Buffer): FoundStatus | null {
-  try {
-    return statusIn(body);
-  } catch {
-    return null;
-  }
 }
 
 /** The answers that came in time. */

@@ -32,8 +32,8 @@ export const HDFS_KEYS: readonly Key[] = [
     { name: 'dfs.web.authentication.simple.anonymous.allowed', type: 'bool', default: '', status: 'later', protects: { harmless: ['true'], remedy: 'HTTP authentication is not built yet: remove it' }, meaning: 'Anonymous HTTP, in the older spelling' },
   ]),
   ...keysOf('admin', 'hdfs-default', [
-    { name: 'dfs.permissions.enabled', type: 'bool', default: 'true', status: 'later', meaning: 'Admin permission checks on or off' },
-    { name: 'dfs.permissions.superusergroup', type: 'string', default: 'supergroup', status: 'used', meaning: 'Group of the directories that the router makes up; later also the group with admin rights' },
+    { name: 'dfs.permissions.enabled', type: 'bool', default: 'true', status: 'used', meaning: 'false: whoever reaches the admin port may change mount entries and the router' },
+    { name: 'dfs.permissions.superusergroup', type: 'string', default: 'supergroup', status: 'used', meaning: 'Group of the directories that the router makes up; its members may administer the router' },
   ]),
   ...keysOf('security', 'hdfs-default', [
     { name: 'dfs.namenode.kerberos.principal', type: 'trimmed', default: '', status: 'later', meaning: 'Server principal expected from NameNodes; the CLI also uses it for generic refresh' },

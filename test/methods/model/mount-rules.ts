@@ -7,14 +7,15 @@ export interface Location {
   readonly path: string;
 }
 
+/** `className` of a call that must fail, for several reasons each of which may be told. */
+export const ANY_REFUSAL = '';
+
 /** What a single HDFS would not refuse, but a router must. `className` without its package; the text contains `text`. */
 export interface Forced {
   readonly className: string;
   readonly text: string;
   /** Instead of an exception the answer is false. */
   readonly isFalse?: true;
-  /** As good. */
-  readonly or?: Forced;
 }
 
 const ALL_ORDERS: ReadonlySet<unknown> = new Set(['HASH_ALL', 'RANDOM', 'SPACE', 'LEADER_FOLLOWER']);

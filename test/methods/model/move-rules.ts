@@ -1,5 +1,5 @@
 import { join } from '../../support/plain-view.ts';
-import { type Forced, isBelow, type MountRules, nameOf, parentOf } from './mount-rules.ts';
+import { ANY_REFUSAL, type Forced, isBelow, type MountRules, nameOf, parentOf } from './mount-rules.ts';
 import type { World } from './world.ts';
 
 const ACROSS: Forced = { className: 'IOException', text: 'not allowed' };
@@ -25,11 +25,15 @@ export async function renameRefusal(
     .catch(() => ({ fs: undefined }));
   if (fs?.fileType !== 'IS_DIR') return null;
   const final = join(to, nameOf(from));
-  if (rules.isSkeleton(final) || parentOf(from) === to) return null;
+  if (parentOf(from) === to) return null;
   const { fs: source } = await world.plain
     .call<{ fs?: object }>('ClientProtocol.getFileInfo', { src: from })
     .catch(() => ({ fs: undefined }));
-  return source === undefined ? null : await across(world, rules, from, final);
+  if (source === undefined) return null;
+  // A read-only mount point in it: whatever else there is against it.
+  const readOnly = rules.refusalOfChange(method, final, false);
+  if (readOnly !== null) return readOnly;
+  return rules.isSkeleton(final) ? null : await across(world, rules, from, final);
 }
 
 /**
@@ -76,17 +80,34 @@ export async function concatRefusal(
     const refusal = rules.refusalOfChange('concat', path);
     if (refusal !== null) return refusal;
   }
-  let common: Set<string> | null = null;
+  let common: ReadonlySet<string> | null = null;
   let isMissing = false;
   for (const path of [target, ...sources]) {
     const locations = rules.locations(path);
-    const holders = locations.length === 1 ? [] : (await world.holders(locations)).map(({ location }) => location);
+    const holders =
+      locations.length === 1
+        ? []
+        : (await world.holders(locations)).filter(({ isDirectory }) => !isDirectory).map(({ location }) => location);
     isMissing ||= locations.length > 1 && holders.length === 0;
     const nameservices = new Set((holders.length === 0 ? locations : holders).map(({ nameservice }) => nameservice));
-    common = common === null ? nameservices : common.intersection(nameservices);
+    common = new Set([...nameservices].filter((each) => common?.has(each) ?? true));
   }
-  const elsewhere: Forced = { className: 'IOException', text: 'Cannot concatenate source file' };
-  // Whether it is missing, or would be in another nameservice: both are true.
-  if (isMissing) return { className: 'FileNotFoundException', text: '', or: elsewhere };
+  // Which of the reasons is told first depends on who is asked.
+  if (isMissing) return { className: ANY_REFUSAL, text: '' };
   return common?.size === 0 ? { className: 'IOException', text: '' } : null;
+}
+
+/**
+ * Renames that leave directories which are not one any more, as by the Java Router; they are not made.
+ *
+ * - With HASH and LOCAL a new name is made where its order says, and what is renamed stays in its nameservice: a directory that comes to be
+ *   in two of them so is deleted in one. Only files that stay in their directory are renamed there.
+ * - Where directories exist everywhere one that came from fewer nameservices is made in the others when it is needed there, as a new one of
+ *   who needs it.
+ */
+export function partsDirectories(rules: MountRules, from: string, to: string, isFile: boolean): boolean {
+  if (!rules.isSeveral(to)) return false;
+  if (!rules.isEverywhere(to)) return !(isFile && parentOf(from) === parentOf(to));
+  const sources = rules.locations(from).map(({ nameservice }) => nameservice);
+  return !isFile && !rules.locations(to).every(({ nameservice }) => sources.includes(nameservice));
 }

@@ -274,8 +274,8 @@ function targetOf(
 ): string {
   if (isDefault) return place === 'same' ? srcPath : join(srcPath, place === 'deep' ? `t${i}/x` : `t${i}`);
   const around = above?.destinations.find(({ nameserviceId }) => nameserviceId === nameservice);
-  // With HASH and LOCAL a directory is in one location; a target in another would make it two.
-  const isOne = above?.destinations.length === 1 || !['HASH', 'LOCAL'].includes(String(above?.['destOrder']));
+  // Of several locations a target in one would make the directories above it there alone, which are to be in one or in all.
+  const isOne = above?.destinations.length === 1;
   if (place === 'same' && above !== null && around !== undefined && isOne) {
     return join(around.path, above.srcPath === '/' ? srcPath.slice(1) : srcPath.slice(above.srcPath.length + 1));
   }

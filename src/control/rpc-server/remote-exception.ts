@@ -1,4 +1,4 @@
-/** Names of the exception classes that a NameNode answers with, as they stand on the wire. */
+/** Names of the exception classes that servers answer with, as they stand on the wire. */
 export const JAVA = {
   ACCESS_CONTROL: 'org.apache.hadoop.security.AccessControlException',
   ACL: 'org.apache.hadoop.hdfs.protocol.AclException',
@@ -19,6 +19,7 @@ export const JAVA = {
   LEASE_EXPIRED: 'org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException',
   NAME_TOO_LONG: 'org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException',
   NO_EC_POLICY: 'org.apache.hadoop.hdfs.protocol.NoECPolicySetException',
+  NO_LOCATION: 'org.apache.hadoop.hdfs.server.federation.router.NoLocationException',
   NO_SUCH_METHOD: 'org.apache.hadoop.ipc.RpcNoSuchMethodException',
   NO_SUCH_PROTOCOL: 'org.apache.hadoop.ipc.RpcNoSuchProtocolException',
   NS_QUOTA: 'org.apache.hadoop.hdfs.protocol.NSQuotaExceededException',
@@ -27,6 +28,7 @@ export const JAVA = {
   PATH_IS_NOT_DIRECTORY: 'org.apache.hadoop.fs.PathIsNotDirectoryException',
   PATH_IS_NOT_EMPTY: 'org.apache.hadoop.fs.PathIsNotEmptyDirectoryException',
   PROTOBUF: 'org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException',
+  RESOLVE: 'org.apache.hadoop.hdfs.server.federation.resolver.RouterResolveException',
   RETRIABLE: 'org.apache.hadoop.ipc.RetriableException',
   ROLLING_UPGRADE: 'org.apache.hadoop.hdfs.protocol.RollingUpgradeException',
   RPC_SERVER: 'org.apache.hadoop.ipc.RpcServerException',
@@ -35,6 +37,7 @@ export const JAVA = {
   SERVICE_FAILED: 'org.apache.hadoop.ha.ServiceFailedException',
   SNAPSHOT: 'org.apache.hadoop.hdfs.protocol.SnapshotException',
   SNAPSHOT_READ_ONLY: 'org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException',
+  STATE_STORE_UNAVAILABLE: 'org.apache.hadoop.hdfs.server.federation.store.StateStoreUnavailableException',
   STANDBY: 'org.apache.hadoop.ipc.StandbyException',
   START_AFTER_NOT_FOUND: 'org.apache.hadoop.hdfs.DirectoryListingStartAfterNotFoundException',
   TYPE_QUOTA: 'org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException',

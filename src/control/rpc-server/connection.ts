@@ -1,5 +1,5 @@
 /**
- * One client connection of a simulated NameNode, server side:
+ * One client connection of a Hadoop RPC server:
  *
  *   stream     = preamble { frame }
  *   preamble   = "hrpc" version:9 service-class auth        auth: 0x00 none, 0xdf SASL
@@ -7,19 +7,16 @@
  *   content    = RpcSaslProto (call id -33) | IpcConnectionContextProto (-3) | nothing (ping, -4)
  *              | delimited(RequestHeaderProto) delimited(request message)      all delimited by a varint length
  *
- * It reads frames and says what is wrong with them as a NameNode does; good calls go to the server.
+ * It reads frames and says what is wrong with them as a Java server does; good calls go to the server.
  */
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Plain } from '../wire/messages.ts';
-import { decodePlain, MessageError, messageType } from '../wire/messages.ts';
+import type { Plain } from '../../wire/messages.ts';
+import { decodePlain, messageType } from '../../wire/messages.ts';
+import { PROTOCOL_VERSION, type RpcCall, type RpcMethod } from './call.ts';
 import { messageOf, messagesOf, numberOf, textOf } from './fields.ts';
-import type { IncomingCall } from './name-node.ts';
-import { methodsOf, PROTOCOL_VERSION } from './operations.ts';
-import type { Caller } from './permission-check.ts';
-import type { JavaClass } from './remote-exception.ts';
-import { JAVA } from './remote-exception.ts';
-import type { ReplyError } from './rpc-reply.ts';
+import { delimited, headerProblem, messageText } from './frame-parts.ts';
+import { JAVA, type JavaClass, RemoteException } from './remote-exception.ts';
 import {
   CallId,
   encodeError,
@@ -28,8 +25,8 @@ import {
   HTTP_ANSWER,
   headWithoutCall,
   IPC_VERSION,
-  withStack,
-} from './rpc-reply.ts';
+  type ReplyError,
+} from './reply.ts';
 
 const PREAMBLE_BYTES = 7;
 const LENGTH_BYTES = 4;
@@ -37,27 +34,45 @@ const AUTH_NONE = 0x00;
 const AUTH_SASL = 0xdf;
 /** A client that leaves this much unread is closed. */
 const MAX_OUTBOX_BYTES = 256 * 1024 * 1024;
-/** Longest varint of 32 bits. */
-const VARINT_BYTES = 5;
 
-/** What a connection needs from its server. */
-export interface ConnectionOwner {
-  readonly maxFrameBytes: number;
-  /** State id for reply headers, null when they carry none. */
-  stateId(): number | null;
-  /** Short name, groups and rank of a user of a connection context; '' for a context without one. */
-  callerOf(user: string): Caller;
-  /** Whether a real user may act for others. */
-  mayImpersonate(realUser: string): boolean;
-  admit(connection: RpcConnection, call: IncomingCall): void;
-  onClosed(connection: RpcConnection): void;
+/** Who speaks on a connection, by its context; '' for what the context leaves out. */
+export interface Identity {
+  readonly user: string;
+  readonly realUser: string;
+  readonly protocol: string;
+  /** Numeric address of the far end. */
+  readonly machine: string;
 }
 
-type Phase = 'preamble' | 'sasl' | 'context' | 'calls' | 'closed';
+/** What a connection needs from its server. */
+export interface ConnectionOwner<Method extends RpcMethod, Caller> {
+  readonly maxFrameBytes: number;
+  /** Until the context is accepted. */
+  readonly maxLoginFrameBytes: number;
+  /** Offers tokens beside SIMPLE; else a negotiation ends at once with the order to go on without SASL. */
+  readonly offersTokens: boolean;
+  /** State id for reply headers, null when they carry none. */
+  stateId(): number | null;
+  methodsOf(protocol: string): ReadonlyMap<string, Method> | undefined;
+  /** The caller of a connection's calls. Throws or rejects with RemoteException when there shall be none. */
+  login(identity: Identity): Caller | Promise<Caller>;
+  /** Text of an exception that ends a call, as it goes out. */
+  errorText(message: string, method: string): string;
+  /** More or fewer bytes of unfinished requests and unread answers are held than before; false closes the connection. */
+  onHeldBytes(change: number): boolean;
+  admit(connection: RpcConnection<Method, Caller>, call: RpcCall<Method, Caller>): void;
+  onClosed(connection: RpcConnection<Method, Caller>): void;
+}
 
-export class RpcConnection {
+type Phase = 'preamble' | 'sasl' | 'context' | 'login' | 'calls' | 'closed';
+
+export class RpcConnection<Method extends RpcMethod, Caller> {
+  /** Time of the last bytes in either direction, for `performance.now`'s clock. */
+  lastActiveMs = performance.now();
+  /** Calls that were admitted and not answered; the server counts them. */
+  openCalls = 0;
   readonly #socket: Socket;
-  readonly #owner: ConnectionOwner;
+  readonly #owner: ConnectionOwner<Method, Caller>;
   readonly #machine: string;
   readonly #port: number;
   #phase: Phase = 'preamble';
@@ -67,13 +82,17 @@ export class RpcConnection {
   #caller: Caller | null = null;
   #realUser = '';
   #protocol = '';
+  #paused = false;
+  #reading = false;
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
+  /** What the owner knows of. */
+  #heldBytes = 0;
   /** Nothing can be done before this many bytes are there. */
   #neededBytes = PREAMBLE_BYTES;
   #outbox: Buffer[] = [];
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
+  constructor(socket: Socket, owner: ConnectionOwner<Method, Caller>) {
     this.#socket = socket;
     this.#owner = owner;
     this.#machine = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
@@ -83,18 +102,29 @@ export class RpcConnection {
     // What breaks a socket is the client's affair; its calls are dropped with it.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.#onClose());
+    socket.on('drain', () => this.#reportHeld());
   }
 
   get closed(): boolean {
     return this.#phase === 'closed';
   }
 
+  /** Whether the context was accepted. */
+  get loggedIn(): boolean {
+    return this.#phase === 'calls';
+  }
+
+  /** Reads no further, not even what is there already. */
   pause(): void {
+    this.#paused = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#read();
+    if (!this.#paused && this.#phase !== 'login') this.#socket.resume();
   }
 
   destroy(): void {
@@ -107,6 +137,7 @@ export class RpcConnection {
     if (this.closed) {
       return;
     }
+    this.lastActiveMs = performance.now();
     this.#outbox.push(bytes);
     if (this.#outbox.length === 1) {
       setImmediate(() => this.#flush());
@@ -131,7 +162,7 @@ export class RpcConnection {
     this.#outbox = [];
     if (parts.length > 0 && !this.#socket.destroyed) {
       this.#socket.write(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
-      if (this.#socket.writableLength > MAX_OUTBOX_BYTES) {
+      if (this.#socket.writableLength > MAX_OUTBOX_BYTES || !this.#reportHeld()) {
         this.destroy();
       }
     }
@@ -147,30 +178,44 @@ export class RpcConnection {
     if (this.#phase !== 'closed') {
       this.#phase = 'closed';
       this.#chunks = [];
+      this.#bufferedBytes = 0;
+      this.#reportHeld();
       this.#owner.onClosed(this);
     }
   }
 
   #onData(chunk: Buffer): void {
-    if (this.closed) {
-      return;
-    }
+    if (this.closed) return;
+    this.lastActiveMs = performance.now();
     this.#chunks.push(chunk);
     this.#bufferedBytes += chunk.length;
-    if (this.#bufferedBytes < this.#neededBytes) {
-      return;
-    }
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    this.#read();
+    if (!this.#reportHeld()) this.destroy();
+  }
+
+  /** Takes what is complete, as long as nothing holds it up. */
+  #read(): void {
+    if (this.#reading || this.#bufferedBytes < this.#neededBytes) return;
+    this.#reading = true;
+    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     let at = 0;
-    while (!this.closed) {
+    while (!this.closed && !this.#paused && this.#phase !== 'login') {
       const taken = this.#phase === 'preamble' ? this.#takePreamble(bytes, at) : this.#takeFrame(bytes, at);
       if (taken === 0) {
         break;
       }
       at += taken;
     }
+    this.#reading = false;
     this.#chunks = at < bytes.length && !this.closed ? [bytes.subarray(at)] : [];
     this.#bufferedBytes = this.closed ? 0 : bytes.length - at;
+  }
+
+  #reportHeld(): boolean {
+    const held = this.#bufferedBytes + (this.closed ? 0 : this.#socket.writableLength);
+    const change = held - this.#heldBytes;
+    this.#heldBytes = held;
+    return change === 0 || this.#owner.onHeldBytes(change);
   }
 
   #takePreamble(bytes: Buffer, at: number): number {
@@ -214,7 +259,8 @@ export class RpcConnection {
       return 0;
     }
     const length = bytes.readInt32BE(at);
-    if (length < 0 || length > this.#owner.maxFrameBytes) {
+    const { maxFrameBytes, maxLoginFrameBytes } = this.#owner;
+    if (length < 0 || length > (this.#caller === null ? maxLoginFrameBytes : maxFrameBytes)) {
       this.#closeAfterFlush();
       return LENGTH_BYTES;
     }
@@ -263,9 +309,7 @@ export class RpcConnection {
     this.sendFatal(numberOf(header, 'callId'), 'FATAL_INVALID_RPC_HEADER', JAVA.RPC_SERVER, message, retryCount);
   }
 
-  /**
-   * NameNodes offer tokens (which nobody has here) and SIMPLE. A client that takes SIMPLE gets no answer and goes on with its context.
-   */
+  /** A client that takes an offered SIMPLE gets no answer and goes on with its context. */
   #onSasl(header: Plain, bytes: Buffer, content: number, end: number): void {
     if (!this.#negotiating) {
       this.#refuseHeader(header, 'SASL protocol not requested by client');
@@ -285,19 +329,32 @@ export class RpcConnection {
     if (state === 'NEGOTIATE' && this.#negotiated) {
       this.#refuseSasl(JAVA.ACCESS_CONTROL, 'Client already attempted negotiation');
     } else if (state === 'NEGOTIATE') {
-      this.#offer();
+      this.#negotiate();
     } else if (state !== 'INITIATE') {
       this.#refuseSasl(JAVA.SASL, `Client sent unsupported state ${state}`);
     } else if (method === 'SIMPLE') {
       this.#negotiating = false;
       this.#phase = 'context';
-    } else if (method === 'TOKEN') {
+    } else if (method === 'TOKEN' && this.#owner.offersTokens) {
+      // Nobody has one here.
       this.#refuseSasl(JAVA.INVALID_TOKEN, "Token for real user: , can't be found in cache");
-    } else if (this.#negotiated) {
-      this.#refuseSasl(JAVA.ACCESS_CONTROL, `${method} authentication is not enabled.  Available:[TOKEN, SIMPLE]`);
+    } else if (this.#negotiated || !this.#owner.offersTokens) {
+      const available = this.#owner.offersTokens ? 'TOKEN, SIMPLE' : 'SIMPLE';
+      this.#refuseSasl(JAVA.ACCESS_CONTROL, `${method} authentication is not enabled.  Available:[${available}]`);
     } else {
       this.#offer();
     }
+  }
+
+  #negotiate(): void {
+    if (this.#owner.offersTokens) {
+      this.#offer();
+      return;
+    }
+    this.#negotiating = false;
+    this.#phase = 'context';
+    const head = headWithoutCall(CallId.SASL, this.#owner.stateId());
+    this.send(encodeSuccess(head, messageType('hadoop.common.RpcSaslProto'), { state: 'SUCCESS' }));
   }
 
   #offer(): void {
@@ -347,13 +404,43 @@ export class RpcConnection {
     this.#realUser = textOf(userInfo, 'realUser');
     this.#protocol = textOf(context, 'protocol');
     const user = textOf(userInfo, 'effectiveUser');
-    if (this.#realUser !== '' && !this.#owner.mayImpersonate(this.#realUser)) {
-      const message = `User: ${this.#realUser} is not allowed to impersonate ${user}`;
-      this.sendFatal(CallId.CONTEXT, 'FATAL_UNAUTHORIZED', JAVA.AUTHORIZATION, message);
-      return;
+    this.#login({ user, realUser: this.#realUser, protocol: this.#protocol, machine: this.#machine });
+  }
+
+  #login(identity: Identity): void {
+    try {
+      const caller = this.#owner.login(identity);
+      if (caller instanceof Promise) {
+        this.#phase = 'login';
+        this.#socket.pause();
+        caller.then(
+          (known: Caller) => this.#onLogin(known),
+          (error: unknown) => this.#refuseLogin(error),
+        );
+      } else this.#accept(caller);
+    } catch (error) {
+      this.#refuseLogin(error);
     }
-    this.#caller = this.#owner.callerOf(user);
+  }
+
+  #accept(caller: Caller): void {
+    this.#caller = caller;
     this.#phase = 'calls';
+  }
+
+  #onLogin(caller: Caller): void {
+    if (this.closed) return;
+    this.#accept(caller);
+    this.#read();
+    this.#reportHeld();
+    if (!this.#paused) this.#socket.resume();
+  }
+
+  #refuseLogin(error: unknown): void {
+    if (this.closed) return;
+    const refusal = error instanceof RemoteException ? error : null;
+    const message = error instanceof Error ? error.message : String(error);
+    this.sendFatal(CallId.CONTEXT, 'FATAL_UNAUTHORIZED', refusal?.javaClass ?? JAVA.AUTHORIZATION, message);
   }
 
   #onCall(caller: Caller, header: Plain, bytes: Buffer, content: number, end: number): void {
@@ -361,7 +448,7 @@ export class RpcConnection {
     const retryCount = numberOf(header, 'retryCount', -1);
     const clientId = header['clientId'] as Buffer;
     const refuse = (detail: string, javaClass: JavaClass, message: string): void => {
-      const error: ReplyError = { status: 'ERROR', detail, javaClass, message: withStack(message, 'call') };
+      const error: ReplyError = { status: 'ERROR', detail, javaClass, message: this.#owner.errorText(message, 'call') };
       this.send(encodeError({ callId, retryCount, clientId, stateId: this.#owner.stateId() }, error));
     };
     let request: Plain;
@@ -377,7 +464,7 @@ export class RpcConnection {
     const protocol = textOf(request, 'declaringClassProtocolName');
     const name = textOf(request, 'methodName');
     const version = numberOf(request, 'clientProtocolVersion');
-    const methods = methodsOf(protocol);
+    const methods = this.#owner.methodsOf(protocol);
     const method = methods?.get(name);
     if (methods === undefined) {
       refuse('ERROR_NO_SUCH_PROTOCOL', JAVA.NO_SUCH_PROTOCOL, `Unknown protocol: ${protocol}`);
@@ -389,8 +476,10 @@ export class RpcConnection {
       refuse('ERROR_NO_SUCH_METHOD', JAVA.NO_SUCH_METHOD, message);
     } else {
       let decoded: Plain;
+      let message: Buffer;
       try {
         const { from, to } = delimited(bytes, body.from, body.to);
+        message = bytes.subarray(from, to);
         decoded = decodePlain(method.request, bytes, from, to);
       } catch (error) {
         refuse('ERROR_APPLICATION', JAVA.PROTOBUF, messageText(error));
@@ -402,6 +491,7 @@ export class RpcConnection {
       this.#owner.admit(this, {
         method,
         request: decoded,
+        message,
         caller,
         realUser: this.#realUser,
         machine: this.#machine,
@@ -415,42 +505,4 @@ export class RpcConnection {
       });
     }
   }
-}
-
-/** '' when the header says how to read what follows it. */
-function headerProblem(header: Plain): string {
-  const kind = textOf(header, 'rpcKind');
-  if (header['rpcOp'] === undefined) {
-    return 'IPC Server: No rpc op in rpcRequestHeader';
-  }
-  if (textOf(header, 'rpcOp') !== 'RPC_FINAL_PACKET') {
-    return `IPC Server does not implement rpc header operation${textOf(header, 'rpcOp')}`;
-  }
-  if (header['rpcKind'] === undefined) {
-    return 'IPC Server: No rpc kind in rpcRequestHeader';
-  }
-  return kind === 'RPC_PROTOCOL_BUFFER' ? '' : `Unknown rpc kind in rpc header ${kind}`;
-}
-
-/** Range of a message whose length stands before it as a varint. Throws MessageError when it does not end inside the frame. */
-function delimited(bytes: Buffer, start: number, end: number): { from: number; to: number } {
-  let length = 0;
-  for (let at = start; at < Math.min(end, start + VARINT_BYTES); at++) {
-    const byte = bytes.readUInt8(at);
-    length += (byte & 0x7f) * 2 ** (7 * (at - start));
-    if (byte < 0x80) {
-      if (at + 1 + length > end) {
-        break;
-      }
-      return { from: at + 1, to: at + 1 + length };
-    }
-  }
-  throw new MessageError('While parsing a protocol message, the input ended unexpectedly in the middle of a field.');
-}
-
-function messageText(error: unknown): string {
-  if (error instanceof MessageError) {
-    return error.message;
-  }
-  throw error;
 }

@@ -1,5 +1,5 @@
 /**
- * Reply frames of a NameNode:
+ * Reply frames of a Hadoop RPC server:
  *
  *   frame   = length:u32 header [body]
  *   header  = varint-delimited RpcResponseHeaderProto
@@ -7,8 +7,8 @@
  *
  * and the answers to peers that do not speak IPC version 9.
  */
-import type { Plain } from '../wire/messages.ts';
-import { encodeDelimited, messageType } from '../wire/messages.ts';
+import type { Plain } from '../../wire/messages.ts';
+import { encodeDelimited, messageType } from '../../wire/messages.ts';
 import type { JavaClass } from './remote-exception.ts';
 
 export const IPC_VERSION = 9;
@@ -25,7 +25,7 @@ export interface ReplyHead {
   readonly retryCount: number;
   /** Empty in replies that are made while the request is read. */
   readonly clientId: Buffer;
-  /** Null when the NameNode does not tell its state. */
+  /** Null when the server does not tell a state. */
   readonly stateId: number | null;
 }
 
@@ -42,7 +42,7 @@ export function headWithoutCall(callId: number, stateId: number | null, retryCou
   return { callId, retryCount, clientId: NO_CLIENT_ID, stateId };
 }
 
-export function encodeSuccess(head: ReplyHead, type: Parameters<typeof encodeDelimited>[0], answer: Plain): Buffer {
+export function encodeSuccess(head: ReplyHead, type: Parameters<typeof encodeDelimited>[0], answer: object): Buffer {
   return frame(encodeDelimited(messageType(RESPONSE_HEADER), headerOf(head, 'SUCCESS')), encodeDelimited(type, answer));
 }
 
@@ -70,11 +70,6 @@ function frame(...parts: readonly Buffer[]): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE(parts.reduce((sum, part) => sum + part.length, 0));
   return Buffer.concat([length, ...parts]);
-}
-
-/** What handler exceptions look like in text: the message, then a stack. */
-export function withStack(message: string, method: string): string {
-  return `${message}\n\tat switchyard.simulator.NameNode.${method}(NameNode)\n`;
 }
 
 /** The answer to a browser. */

@@ -1,5 +1,5 @@
 /** Reads fields of decoded request messages with the type that the protocol gives them. */
-import type { Plain } from '../wire/messages.ts';
+import type { Plain } from '../../wire/messages.ts';
 
 /** A string field, '' when absent. */
 export function textOf(message: Plain, field: string): string {

@@ -1,0 +1,195 @@
+import type { MountDefaults } from '../../mount/entry.ts';
+import { type RawRecord, reasonOf, type StoreProblem } from '../../state-store/driver.ts';
+import type { RecordType } from '../../state-store/records.ts';
+import { dateModifiedOf, decodeStored, type Stored, type StoreRecords, UNKNOWN_VERSION } from './stored.ts';
+
+/** A record that was left out of the cache, or taken with a remark. */
+export interface CacheProblem extends StoreProblem {
+  readonly type: RecordType;
+}
+
+/** Decides about the age of a record that was just read: the record as it counts, null when it does not any more. */
+export type Judge<T> = (stored: Stored<T>) => Stored<T> | null;
+
+/**
+ * The records of one type as they were last read, by key. A record that cannot be read any more counts as it was when it could: without it the
+ * paths of a mount point would lead elsewhere. One that never could is left out; the others count. Of several records of one key the one
+ * modified last counts.
+ */
+export class RecordCache<K extends RecordType> {
+  readonly type: K;
+  readonly #defaults: MountDefaults;
+  #isLoaded = false;
+  #records = new Map<string, Stored<StoreRecords[K]>>();
+  /** Everything that could be read, by the name in the store. */
+  #byName = new Map<string, Stored<StoreRecords[K]>>();
+  #unreadable = new Map<string, StoreProblem>();
+  #problems: readonly CacheProblem[] = [];
+  /** While a read is under way: what this router wrote since it began, null for removed. At its end it lies over what was read. */
+  #writes: Map<string, Stored<StoreRecords[K]> | null> | null = null;
+
+  constructor(type: K, defaults: MountDefaults) {
+    this.type = type;
+    this.#defaults = defaults;
+  }
+
+  /** It was read once. */
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /** Live: writes of this router show in it at once. */
+  get records(): ReadonlyMap<string, Stored<StoreRecords[K]>> {
+    return this.#records;
+  }
+
+  get problems(): readonly CacheProblem[] {
+    return this.#problems;
+  }
+
+  /** The readable record of this name in the store. */
+  named(name: string): Stored<StoreRecords[K]> | null {
+    return this.#byName.get(name) ?? null;
+  }
+
+  /** Why the record of this name cannot be read; null when it can, or there is none. */
+  unreadableReason(name: string): string | null {
+    return this.#unreadable.get(name)?.reason ?? null;
+  }
+
+  /** Names in the store of all records of this key. */
+  namesOf(key: string): string[] {
+    const names: string[] = [];
+    for (const stored of this.#byName.values()) if (stored.key === key) names.push(stored.raw.name);
+    return names;
+  }
+
+  beginRead(): void {
+    this.#writes = new Map();
+  }
+
+  abandonRead(): void {
+    this.#writes = null;
+  }
+
+  /**
+   * Takes what was read since `beginRead`. `isChanged`: some record has other content than before; `isOvertaken`: this router wrote
+   * meanwhile, so what was read may be older than what is in the store.
+   */
+  endRead(
+    raws: readonly RawRecord[],
+    problems: readonly StoreProblem[],
+    judge: Judge<StoreRecords[K]>,
+  ): { readonly isChanged: boolean; readonly isOvertaken: boolean } {
+    const byName = new Map<string, Stored<StoreRecords[K]>>();
+    const unreadable = new Map<string, StoreProblem>();
+    const remarks: StoreProblem[] = [];
+    for (const raw of raws) {
+      const before = this.#byName.get(raw.name);
+      if (before !== undefined && isSame(before.raw, raw)) {
+        byName.set(raw.name, before);
+        continue;
+      }
+      try {
+        byName.set(raw.name, decodeStored(this.type, raw, this.#defaults));
+      } catch (error) {
+        unreadable.set(raw.name, { name: raw.name, place: raw.place, reason: reasonOf(error) });
+      }
+    }
+    for (const problem of problems) {
+      if (byName.has(problem.name)) remarks.push(problem);
+      else unreadable.set(problem.name, problem);
+    }
+    for (const [name, problem] of unreadable) {
+      const before = this.#byName.get(name);
+      if (before === undefined) continue;
+      byName.set(name, before);
+      unreadable.set(name, { ...problem, reason: `${problem.reason}; the record as it was before is used` });
+    }
+    const writes = this.#writes ?? new Map<string, Stored<StoreRecords[K]> | null>();
+    this.#writes = null;
+    for (const [name, written] of writes) {
+      const read = byName.get(name);
+      if (written === null) byName.delete(name);
+      else if (read === undefined || isOvertakenBy(read.raw, written.raw)) byName.set(name, written);
+      unreadable.delete(name);
+    }
+    this.#byName = byName;
+    this.#unreadable = unreadable;
+    this.#isLoaded = true;
+    return { isChanged: this.#makeView(remarks, judge), isOvertaken: writes.size > 0 };
+  }
+
+  /** A record that this router has just written. */
+  put(raw: RawRecord): void {
+    const stored = decodeStored(this.type, raw, this.#defaults);
+    this.#writes?.set(raw.name, stored);
+    const before = this.#byName.get(raw.name);
+    this.#byName.set(raw.name, stored);
+    this.#unreadable.delete(raw.name);
+    if (before !== undefined && before.key !== stored.key) this.#records.delete(before.key);
+    this.#records.set(stored.key, stored);
+  }
+
+  /** The record of this name is gone. */
+  remove(name: string): void {
+    this.#writes?.set(name, null);
+    const before = this.#byName.get(name);
+    this.#byName.delete(name);
+    this.#unreadable.delete(name);
+    if (before !== undefined && this.#records.get(before.key)?.raw.name === name) this.#records.delete(before.key);
+  }
+
+  /** Makes `records` and `problems` of what was read; true when records have other content than before. */
+  #makeView(remarks: readonly StoreProblem[], judge: Judge<StoreRecords[K]>): boolean {
+    const { type } = this;
+    const problems = [...this.#unreadable.values(), ...remarks];
+    const newest = new Map<string, Stored<StoreRecords[K]>>();
+    for (const stored of this.#byName.values()) {
+      const { name, place } = stored.raw;
+      for (const reason of stored.remarks) problems.push({ name, place, reason });
+      const other = newest.get(stored.key);
+      const isNewer = other === undefined || dateModifiedOf(type, stored) > dateModifiedOf(type, other);
+      if (isNewer) newest.set(stored.key, stored);
+      if (other === undefined) continue;
+      const [kept, lost] = isNewer ? [stored.raw, other.raw] : [other.raw, stored.raw];
+      const reason = `'${stored.key}' is also in ${kept.place}, which is used; remove one of them`;
+      problems.push({ name: lost.name, place: lost.place, reason });
+    }
+    const records = new Map<string, Stored<StoreRecords[K]>>();
+    for (const [key, stored] of newest) {
+      const judged = judge(stored);
+      if (judged !== null) records.set(key, judged);
+    }
+    const isChanged = !haveSameContent(this.#records, records);
+    this.#records = records;
+    this.#problems = problems.map((problem) => ({ type, ...problem }));
+    return isChanged;
+  }
+}
+
+function isSame(one: RawRecord, other: RawRecord): boolean {
+  if (one === other) return true;
+  return (
+    one.version === other.version &&
+    one.createdMs === other.createdMs &&
+    one.modifiedMs === other.modifiedMs &&
+    one.bytes.equals(other.bytes)
+  );
+}
+
+/** Whether `written`, by this router, is to count and not `read`, from a read that had begun before. */
+function isOvertakenBy(read: RawRecord, written: RawRecord): boolean {
+  return written.version === UNKNOWN_VERSION || read.version <= written.version;
+}
+
+function haveSameContent<T>(one: ReadonlyMap<string, Stored<T>>, other: ReadonlyMap<string, Stored<T>>): boolean {
+  if (one.size !== other.size) return false;
+  for (const [key, stored] of one) {
+    const match = other.get(key);
+    if (match === undefined || match.isExpired !== stored.isExpired) return false;
+    const { bytes } = match.raw;
+    if (bytes !== stored.raw.bytes && !bytes.equals(stored.raw.bytes)) return false;
+  }
+  return true;
+}
