@@ -63,9 +63,6 @@ export async function startFromOptions(options: StartOptions): Promise<RunningRo
 /** Supervisors and terminals may deliver one request to stop twice: a signal so soon after the first says nothing new. */
 const SAME_REQUEST_MS = 1_000;
 
-/** Mount points that one line of the log names. */
-const MAX_NAMED_MOUNTS = 20;
-
 /** Where signals come from: the process. */
 interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
@@ -212,11 +209,6 @@ function mergeMounts(given: readonly MountEntry[], stored: readonly MountEntry[]
 
 function warnOfUnservedPaths(entries: readonly MountEntry[], { defaultNameservice }: Settings, log: Log): void {
   if (entries.length === 0 && defaultNameservice < 0) log.warn(`${NOWHERE.problem}; ${NOWHERE.remedy}`);
-  const several = entries.filter(({ destinations }) => destinations.length > 1).map(({ sourcePath }) => sourcePath);
-  if (several.length === 0) return;
-  const mounts = several.slice(0, MAX_NAMED_MOUNTS);
-  const message = 'mount points with several destinations: most calls below them are refused in this release';
-  log.warn({ count: several.length, mounts }, message);
 }
 
 function unknownNameservice({ destinations }: MountEntry, { nameservices }: Topology): string | null {

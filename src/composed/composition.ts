@@ -6,7 +6,7 @@ import type { Method } from '../call/method.ts';
 import { translateReplyPaths } from '../call/strategies/reply-paths.ts';
 import { Counter } from '../shared/counters.ts';
 import { decodePlain, encode, messageType, type Plain } from '../wire/messages.ts';
-import type { Answer } from './answer.ts';
+import type { Answer, Failed } from './answer.ts';
 import { Part } from './part.ts';
 import { Refused } from './refused.ts';
 import { otherRequest, ownRequest, type Request, withDerivedId } from './request.ts';
@@ -53,12 +53,15 @@ export class Composition {
   /** Bytes claimed for requests and answers; given back when the last part has ended. */
   #claimed: number[] = [];
   #parts = 0;
+  #lack: Refused | null = null;
   /** Those that wait for one of the parts to end. */
   #line: (() => void)[] = [];
   #done = false;
   #own: Request | null = null;
   /** Requests that may change something, by method and target: further ones take ids of their own. */
   readonly #changes = new Map<string, number>();
+  /** Nameservices that could not be reached, by how long each was waited for: they are not waited for as long again for every location. */
+  readonly #silent = new Map<number, { readonly unreachedMs: number; readonly answer: Failed }>();
 
   constructor(engine: Engine, call: Call) {
     this.engine = engine;
@@ -140,6 +143,14 @@ export class Composition {
     return answers;
   }
 
+  /**
+   * A read for one of whose answers there was no memory: what the others make would be taken for the answer of nameservices that are all there.
+   * Null for writes: what has been done stays done.
+   */
+  get lack(): Refused | null {
+    return this.#lack;
+  }
+
   /** The client's request goes to the target under the client's own ids, in a part and on the byte path alike. */
   hasOwnIds({ place = 0 }: Target): boolean {
     return this.method.retry !== 'AtMostOnce' || place === 0;
@@ -189,10 +200,16 @@ export class Composition {
       const refused = new Refused(Failure.STANDBY, message);
       return Promise.resolve({ ok: false, nameservice, refused, unavailable: true });
     }
+    const unreachedMs = options.unreachedMs ?? engine.settings.mountStatusTimeoutMs;
+    const silent = target.namenode === undefined ? this.#silent.get(nameservice) : undefined;
+    if (silent !== undefined && unreachedMs <= silent.unreachedMs) return Promise.resolve(silent.answer);
     return new Promise((resolve) => {
-      const limits = { unreachedMs: options.unreachedMs ?? engine.settings.mountStatusTimeoutMs, untilMs };
+      const limits = { unreachedMs, untilMs };
       const part = new Part(engine, nameservice, limits, (answer) => {
         this.#parts--;
+        if (!answer.ok && answer.unavailable && answer.uncertain !== true && target.namenode === undefined) {
+          this.#silent.set(nameservice, { unreachedMs, answer });
+        }
         this.#line.shift()?.();
         resolve(answer.ok && !this.#tryClaim(answer.body.length) ? this.#overloaded(nameservice) : answer);
         this.#release();
@@ -242,7 +259,9 @@ export class Composition {
   }
 
   #overloaded(nameservice: number): Answer {
-    return { ok: false, nameservice, refused: this.#noMemory(), unavailable: true };
+    const refused = this.#noMemory();
+    if (this.method.effect === 'read') this.#lack ??= refused;
+    return { ok: false, nameservice, refused, unavailable: true };
   }
 
   #release(): void {
@@ -264,7 +283,9 @@ export function compose(engine: Engine, call: Call, run: (composition: Compositi
       (outcome) =>
         composition.finish(() => {
           engine.clock.tick();
-          if (Buffer.isBuffer(outcome)) engine.succeed(call, outcome);
+          const { lack } = composition;
+          if (lack !== null) engine.refuse(call, lack.className, lack.message, lack.detail);
+          else if (Buffer.isBuffer(outcome)) engine.succeed(call, outcome);
           else forwardTo(engine, call, outcome);
         }),
       (error: unknown) =>

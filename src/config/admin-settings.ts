@@ -14,8 +14,10 @@ export interface RouterRefreshSettings {
   readonly connectionMs: number;
 }
 
-/** What the admin port goes by. */
+/** What administration goes by. */
 export interface AdminSettings {
+  /** There is an admin port. */
+  readonly enabled: boolean;
   /** Interface that it is bound to. */
   readonly bindHost: string;
   readonly port: number;
@@ -33,13 +35,13 @@ export interface AdminSettings {
   readonly refresh: RouterRefreshSettings | null;
 }
 
-/** Null when the admin port is off; a ConfigError names the first value that cannot be used. */
-export function readAdminSettings(configuration: Configuration): AdminSettings | null {
-  if (!configuration.readBoolean(`${ROUTER}.admin.enable`)) return null;
+/** A ConfigError names the first value that cannot be used. */
+export function readAdminSettings(configuration: Configuration): AdminSettings {
   const address = configuration.readAddress(`${ROUTER}.admin-address`, DEFAULT_ADMIN_PORT);
   const maxIdle = configuration.readInteger('ipc.client.connection.maxidletime');
   if (maxIdle < 1) throw configuration.error('ipc.client.connection.maxidletime', 'too small', 'allowed: 1 or more');
   return {
+    enabled: configuration.readBoolean(`${ROUTER}.admin.enable`),
     bindHost: configuration.readString(`${ROUTER}.admin-bind-host`) || address.host,
     port: address.port,
     reachableHost: isWildcard(address.host) ? hostname() : address.host,

@@ -27,7 +27,7 @@ export class Impersonation {
   }
 
   /** Null when allowed, else the message of Java's AuthorizationException. */
-  async refusalOf({ user, realUser, address }: ClientIdentity): Promise<string | null> {
+  async refusalOf({ user, realUser, address }: Omit<ClientIdentity, 'port'>): Promise<string | null> {
     try {
       const rules = await this.#rules;
       const groups = needsGroups(rules, realUser, user) ? await this.#groups.groupsOf(user) : [];

@@ -50,8 +50,6 @@ export interface PutOptions {
 }
 
 export interface StoreDriver {
-  /** `version` is compared when a record is replaced. */
-  readonly isVersioned: boolean;
   /** False while the store cannot be used: not started, connection lost, closed. */
   readonly ready: boolean;
   /** Whether `PutOptions.version` is compared. */

@@ -55,7 +55,6 @@ export class FileDriver implements StoreDriver {
   readonly isVersioned = false;
   readonly #root: string;
   #isReady = false;
-  readonly isVersioned = false;
   onChange: (type: RecordType) => void = () => {};
 
   /** `root` must exist: a file system that is not mounted is not an empty store. */

@@ -68,7 +68,6 @@ export class ZooKeeperDriver implements StoreDriver {
   #changeTimer: NodeJS.Timeout | null = null;
   #waiting: (() => void)[] = [];
   #isClosed = false;
-  readonly isVersioned = true;
   onChange: (type: RecordType) => void = () => {};
 
   /** `onRemark` gets what is worth a line in the log: connected, lost, expired. */

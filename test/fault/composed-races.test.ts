@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_PARTS_AT_ONCE } from '../../src/composed/composition.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { InlineRouter, type InlineRouterOptions, type MountRecord } from '../support/inline-router.ts';
 import { RawClient, type RawReply } from '../support/raw-client.ts';
@@ -192,6 +193,28 @@ describe('a file that moved before the call came again', () => {
     expect(await client.result({ method: 'rename2', request, callId: 7, retryCount: 1 })).toEqual({});
     expect(ns0.callsOf({ method: 'rename2' }).map(({ callId }) => callId)).toEqual([7]);
     expect(ns1.callsOf({ method: 'rename2' })).toEqual([]);
+  });
+});
+
+describe('many locations in a nameservice that is dead', () => {
+  const EACH = 200;
+  const many = severalMount('SPACE', {
+    destinations: Array.from({ length: 2 * EACH }, (_, i) => ({ nameserviceId: `ns${i % 2}`, path: `/m${i}` })),
+  });
+
+  it.each([
+    ['all at once', { method: 'setPermission', request: { src: '/m', permission: { perm: 0o700 } } }, 4 * SOON_MS],
+    ['one after the other', { method: 'append', request: { src: '/m/f', clientName: 'writer' } }, BUDGET_MS],
+  ])('are given up together: asked %s', async (_how, call, callBudgetMs) => {
+    const { router, client } = await start(many, { settings: { callBudgetMs } });
+    await ns1.stop();
+    ns0.handler = (asked) => (asked.method === 'append' ? asked.fail(NOT_FOUND, asked.path) : asked.succeed());
+    client.send(call);
+    await ns0.waitForCall({ method: call.method }, EACH);
+    if (call.method === 'append') await ns1.listen();
+    await client.receive();
+    // Those to ns0, and to ns1 no more than are on their way at one time.
+    expect(router.count('partsSent')).toBeLessThanOrEqual(EACH + MAX_PARTS_AT_ONCE);
   });
 });
 

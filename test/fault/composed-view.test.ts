@@ -330,6 +330,21 @@ it('a mount point whose nameservice is disabled is the directory of its record',
   expect(ns1.calls.length).toBe(0);
 });
 
+it('a listing for which the router has no memory is refused, not given in part', async () => {
+  const { router, client } = await start();
+  ns0.handler = holds('a');
+  ns1.handler = () => {};
+  client.send(listing('/m'));
+  const call = await ns1.waitForCall({ method: 'getListing' });
+  const { budget } = router.engine;
+  const claimed: number[] = [];
+  for (const bytes of [1024 * 1024, 1024]) while (budget.claim(bytes)) claimed.push(bytes);
+  call.succeed({ dirList: { partialListing: [fileStatus(1, 'b')], remainingEntries: 0 } });
+  expect(await client.receive()).toMatchObject({ exception: STANDBY, message: expect.stringContaining('no memory') });
+  for (const bytes of claimed) budget.release(bytes);
+  await waitUntil(() => router.block.usedKib === 0, 'nothing is claimed any more');
+});
+
 it('a client that goes away in the middle leaves nothing behind', async () => {
   const { router, client } = await start({ mounts: [MANY, '/m/x=ns1:/x'] });
   ns0.handler = () => {};

@@ -10,7 +10,7 @@ import { World } from './model/world.ts';
  */
 
 const SECONDS = Number(process.env['MODEL_SECONDS'] ?? (process.env['SWITCHYARD_TEST_FULL'] === '1' ? 300 : 0));
-const SEQUENCES = Number(process.env['MODEL_SEQUENCES'] ?? (SECONDS > 0 ? 1_000_000 : 150));
+const SEQUENCES = Number(process.env['MODEL_SEQUENCES'] ?? (SECONDS > 0 ? 1_000_000 : 400));
 const SEED = Number(process.env['MODEL_SEED'] ?? (SECONDS > 0 ? Date.now() % 0x7fff_ffff : 1));
 const MAX_OPERATIONS = 40;
 /** Shrinking a failure takes longest. */

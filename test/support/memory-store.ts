@@ -1,4 +1,10 @@
-import { type PutOptions, type RawRecord, type ReadResult, StateStoreError, type StoreDriver } from '../../src/state-store/driver.ts';
+import {
+  type PutOptions,
+  type RawRecord,
+  type ReadResult,
+  StateStoreError,
+  type StoreDriver,
+} from '../../src/state-store/driver.ts';
 import { RECORD_TYPES, type RecordType, stampModified } from '../../src/state-store/records.ts';
 import { Gate } from './wait.ts';
 

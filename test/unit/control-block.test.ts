@@ -6,6 +6,7 @@ import {
   createControlBlock,
   MAX_NAMENODES,
   NameNodeState,
+  SafeModeLevel,
   UNKNOWN,
 } from '../../src/shared/control-block.ts';
 import { Counters, createCounters } from '../../src/shared/counters.ts';
@@ -58,6 +59,39 @@ describe('states of NameNodes', () => {
     expect(b.draining).toBe(false);
     expect(b.usedKib).toBe(0);
   });
+});
+
+describe('what answers of calls told', () => {
+  it('has a time for each NameNode', () => {
+    const [a, b] = views();
+    const before = Date.now();
+    for (let n = 0; n < NAMESERVICES; n++) for (let i = 0; i < MAX_NAMENODES; i++) expect(b.provedAtMs(n, i)).toBe(0);
+    a.setState(2, 15, NameNodeState.ACTIVE);
+    expect(b.provedAtMs(2, 15)).toBe(0);
+    a.proveState(2, 15, NameNodeState.STANDBY);
+    expect(b.stateOf(2, 15)).toBe(NameNodeState.STANDBY);
+    expect(b.provedAtMs(2, 15)).toBeGreaterThanOrEqual(before);
+    expect([b.provedAtMs(2, 14), b.provedAtMs(0, 0), b.activeOf(0), b.isDisabled(2)]).toEqual([0, 0, UNKNOWN, false]);
+  });
+});
+
+it('disabled nameservices have a word each, and none beyond them', () => {
+  const [a, b] = views();
+  expect(b.anyDisabled).toBe(false);
+  a.setDisabled(new Set([0, 2]));
+  expect([0, 1, 2, 3].map((n) => b.isDisabled(n))).toEqual([true, false, true, false]);
+  expect([b.anyDisabled, b.activeOf(0), b.stateOf(2, 15), b.provedAtMs(0, 0)]).toEqual([true, UNKNOWN, 0, 0]);
+  a.setDisabled(new Set());
+  expect([b.anyDisabled, b.isDisabled(0)]).toEqual([false, false]);
+});
+
+it('safe mode has levels, off at first', () => {
+  const [a, b] = views();
+  expect(b.safeMode).toBe(SafeModeLevel.OFF);
+  for (const level of [SafeModeLevel.READS_TOO, SafeModeLevel.WRITES, SafeModeLevel.OFF]) {
+    a.setSafeMode(level);
+    expect([b.safeMode, b.draining, b.usedKib]).toEqual([level, false, 0]);
+  }
 });
 
 it('draining is said once and for all', () => {

@@ -129,7 +129,11 @@ describe("other routers' reports", () => {
     f.report(1, 'STANDBY');
     f.feed.onRecords([membershipRecord({ namenodeId: 'nn1', dateModified })]);
     expect(f.block.stateOf(0, 1)).toBe(NameNodeState.STANDBY);
-    f.feed.onRecords([membershipRecord({ namenodeId: 'nn1', dateModified: f.nowMs + 1 })]);
+    // The clock of the store is five minutes ahead.
+    f.feed.onRecords([membershipRecord({ namenodeId: 'nn1', dateModified: f.nowMs + 300_000 })]);
+    expect(f.block.stateOf(0, 1)).toBe(NameNodeState.STANDBY);
+    f.nowMs += 20_000;
+    f.feed.onRecords([membershipRecord({ namenodeId: 'nn1', dateModified: f.nowMs - 1_000 })]);
     expect(f.block.activeOf(0)).toBe(1);
   });
 

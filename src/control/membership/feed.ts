@@ -14,6 +14,8 @@ import type { Report } from './heartbeats.ts';
 
 /** Block pools kept; records of more are not learned from. */
 export const MAX_BLOCK_POOLS = 16_384;
+/** What an own heartbeat told so lately counts whatever the dates of reports say: the clocks of routers and of the store differ. */
+const FIRST_HAND_MS = 15_000;
 
 const WORDS: Readonly<Record<MembershipState, number>> = {
   ACTIVE: NameNodeState.ACTIVE,
@@ -128,8 +130,8 @@ export class MembershipFeed {
         continue;
       }
       const heard = this.#heard.get(namenodeKey(record));
-      // First-hand knowledge counts, unless it is older, or there is none because the NameNode cannot be reached from here.
-      if (heard?.reached === true && heard.atMs >= record.dateModified) continue;
+      // First-hand knowledge counts, unless it is old and older, or there is none because the NameNode cannot be reached from here.
+      if (heard?.reached === true && (heard.atMs >= record.dateModified || this.#isRecent(heard.atMs))) continue;
       const word = { ...place, state: WORDS[record.state], atMs: record.dateModified };
       if (record.state === 'UNAVAILABLE') this.#applySilence(word);
       else this.#apply(word);
@@ -187,6 +189,11 @@ export class MembershipFeed {
     const { id = '', namenodes = [] } = this.#topology.nameservices[nameservice] ?? {};
     const key = namenodeKey({ nameserviceId: id, namenodeId: namenodes[index]?.id ?? '' });
     return this.#heard.get(key)?.reached === false && !this.#isProvedSince(nameservice, index, atMs);
+  }
+
+  #isRecent(atMs: number): boolean {
+    const ageMs = this.#now() - atMs;
+    return ageMs >= 0 && ageMs < FIRST_HAND_MS;
   }
 
   /** A time in the future is none: the clock was set back. */

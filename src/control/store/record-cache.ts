@@ -126,7 +126,7 @@ export class RecordCache<K extends RecordType> {
     this.#writes?.set(raw.name, stored);
     const before = this.#byName.get(raw.name);
     this.#byName.set(raw.name, stored);
-    this.#unreadable.delete(raw.name);
+    this.#forgetProblem(raw.name);
     if (before !== undefined && before.key !== stored.key) this.#records.delete(before.key);
     this.#records.set(stored.key, stored);
   }
@@ -136,8 +136,12 @@ export class RecordCache<K extends RecordType> {
     this.#writes?.set(name, null);
     const before = this.#byName.get(name);
     this.#byName.delete(name);
-    this.#unreadable.delete(name);
+    this.#forgetProblem(name);
     if (before !== undefined && this.#records.get(before.key)?.raw.name === name) this.#records.delete(before.key);
+  }
+
+  #forgetProblem(name: string): void {
+    if (this.#unreadable.delete(name)) this.#problems = this.#problems.filter((problem) => problem.name !== name);
   }
 
   /** Makes `records` and `problems` of what was read; true when records have other content than before. */

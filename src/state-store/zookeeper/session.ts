@@ -42,6 +42,8 @@ export const MAX_REQUEST_BYTES = 1024 * 1024 - 64;
 
 const FIRST_PAUSE_MS = 50;
 const MIN_CONNECT_MS = 500;
+/** A server that starts takes connections that it forgets: no attempt may use up a request's whole time. */
+const ATTEMPTS_PER_TIMEOUT = 3;
 const CLOSE_WITHIN_MS = 1000;
 /** Session time-outs without any server after which a session is given up. */
 const GIVE_UP_TIMEOUTS = 2;
@@ -251,7 +253,7 @@ export class Session {
         key: this.#key,
         lastZxid: this.#lastZxid,
         timeoutMs,
-        connectWithinMs: Math.max(MIN_CONNECT_MS, timeoutMs / this.#servers.length),
+        connectWithinMs: Math.max(MIN_CONNECT_MS, timeoutMs / Math.max(ATTEMPTS_PER_TIMEOUT, this.#servers.length)),
       },
       {
         onOpen: (key, negotiatedMs) => this.#onOpen(connection, key, negotiatedMs, address),

@@ -62,7 +62,8 @@ export type Operation =
   | { readonly op: 'list'; readonly path: PathChoice; readonly located: boolean }
   | { readonly op: 'batch'; readonly paths: readonly PathChoice[] }
   | { readonly op: 'ancestors'; readonly path: PathChoice }
-  | { readonly op: 'trash'; readonly path: PathChoice };
+  | { readonly op: 'trash'; readonly path: PathChoice }
+  | { readonly op: 'emptyTrash' };
 
 /** One sequence, with what is there before it. */
 export interface Plan {
@@ -194,6 +195,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('ancestors' as const), path: existing }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('trash' as const), path: existing }) },
+  { weight: 1, arbitrary: fc.constant({ op: 'emptyTrash' as const }) },
 );
 
 const mountDraft: fc.Arbitrary<MountDraft> = fc.record({

@@ -143,6 +143,11 @@ export class Sequence {
       }
       case 'trash':
         return await this.#moveToTrash(this.#resolve(operation.path));
+      case 'emptyTrash': {
+        const request = { src: CURRENT, recursive: true };
+        if (this.#usesTrash) await this.#change('delete', CURRENT, request, (value) => value['result'], null);
+        return;
+      }
     }
   }
 
@@ -166,7 +171,7 @@ export class Sequence {
       return false;
     }
     const plain = await ask(this.#world.plain, method, request);
-    this.#expectSame(this.#tellChange(routed, request, told), this.#tellChange(plain, request, told));
+    this.#expectSame(this.#tellChange(method, routed, request, told), this.#tellChange(method, plain, request, told));
     if (!('value' in plain)) return false;
     const result = plain.value['result'];
     return result !== false;
@@ -174,13 +179,13 @@ export class Sequence {
 
   /**
    * A file further up in another of several nameservices is in the way of a new name: that something above is no directory, and that the
-   * directory above is missing, are both true.
+   * directory above is missing, are both true. The old rename answers false to the second.
    */
-  #tellChange(outcome: Outcome, request: object, told: (value: Plain) => unknown): unknown {
+  #tellChange(method: string, outcome: Outcome, request: object, told: (value: Plain) => unknown): unknown {
     const { src, dst = src } = request as { src?: string; dst?: string };
     const isBlocked = 'error' in outcome && outcome.error === 'ParentNotDirectoryException';
-    if (isBlocked && dst !== undefined && this.#rules.isSeveral(dst)) return { error: 'FileNotFoundException' };
-    return tell(outcome, told);
+    if (!isBlocked || dst === undefined || !this.#rules.isSeveral(dst)) return tell(outcome, told);
+    return method === 'rename' ? { value: false } : { error: 'FileNotFoundException' };
   }
 
   /**

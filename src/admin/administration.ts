@@ -1,0 +1,134 @@
+import type { AdminSettings } from '../config/admin-settings.ts';
+import type { Configuration } from '../config/configuration.ts';
+import type { Groups } from '../config/groups.ts';
+import type { Impersonation } from '../control/impersonation.ts';
+import type { Log } from '../control/log.ts';
+import type { DisabledNameservices } from '../control/store/disabled.ts';
+import type { MountRecords } from '../control/store/mount-records.ts';
+import type { RouterRecords } from '../control/store/router-records.ts';
+import type { StateStore } from '../control/store/state-store.ts';
+import type { Settings } from '../shared/settings.ts';
+import { Access } from './access.ts';
+import { AdminPort } from './admin-port.ts';
+import { MountVerbs } from './mounts.ts';
+import type { PathLookup, QuotaPush, SafeModeAdmin, UsageFigures } from './parts.ts';
+import { RouterRefresh } from './router-refresh.ts';
+import { RouterVerbs } from './router-verbs.ts';
+
+/** The State Store with what is kept in it. */
+export interface AdminStore {
+  readonly store: StateStore;
+  readonly mounts: MountRecords;
+  readonly disabled: DisabledNameservices;
+  readonly routers: RouterRecords;
+}
+
+export interface AdministrationOptions {
+  readonly settings: Settings;
+  readonly admin: AdminSettings;
+  /** Null: this router has none; then nothing can be changed but the router itself. */
+  readonly stateStore: AdminStore | null;
+  /** Null: safe mode is off. */
+  readonly safeMode: SafeModeAdmin | null;
+  readonly groups: Groups;
+  readonly impersonation: Impersonation;
+  /** The configuration as its files are now; throws ConfigError. */
+  readConfiguration(): Configuration;
+  readonly lookup: PathLookup;
+  /** Nameservices with NameNodes behind this router, disabled or not. */
+  known(): readonly string[];
+  readonly usage: UsageFigures;
+  /** Null: quotas are off. */
+  readonly quotas: QuotaPush | null;
+  readonly log: Log;
+}
+
+/** All of a router's administration: its rules, what it may do, and the admin port. */
+export class Administration implements AsyncDisposable {
+  readonly access: Access;
+  readonly mounts: MountVerbs;
+  readonly router: RouterVerbs;
+  readonly #refresh: RouterRefresh | null;
+  readonly #port: AdminPort | null;
+
+  constructor(options: AdministrationOptions) {
+    const { settings, admin, stateStore, safeMode, groups, impersonation, lookup, known, usage, quotas, log } = options;
+    const { routerUser, superGroup } = settings;
+    const reload = (): Promise<boolean> => stateStore?.store.load('MountTable', true) ?? Promise.resolve(false);
+    this.access = new Access({
+      routerUser,
+      superGroup,
+      permissionsEnabled: admin.permissionsEnabled,
+      groupsOf: (user) => groups.groupsOf(user),
+    });
+    this.#refresh =
+      admin.refresh === null || stateStore === null || !admin.enabled
+        ? null
+        : new RouterRefresh({
+            settings: admin.refresh,
+            routers: async () => {
+              await stateStore.store.requireFresh('RouterState');
+              return stateStore.routers.all();
+            },
+            ownAdminAddress: () => this.adminAddress,
+            user: routerUser,
+            reload,
+            log,
+          });
+    this.mounts = new MountVerbs({
+      mounts: stateStore?.mounts ?? null,
+      reload,
+      maxComponentBytes: admin.maxComponentBytes,
+      mountCheck: admin.mountCheck ? lookup : null,
+      usage,
+      quotas,
+      refreshRouters: async () => {
+        await this.#refresh?.run();
+      },
+    });
+    this.router = new RouterVerbs({
+      safeMode,
+      nameservices: stateStore?.disabled ?? null,
+      known,
+      lookup,
+      reloadProxyUsers: () => impersonation.reload(options.readConfiguration()),
+      onLookUpFailure: ({ nameservice, path }, error) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.warn({ nameservice, path, reason }, 'admin: a destination could not be asked for a path');
+      },
+    });
+    const services = {
+      callerOf: (user: string) => this.access.callerOf(user),
+      mounts: this.mounts,
+      router: this.router,
+      defaults: { routerUser, superGroup },
+      now: Date.now,
+    };
+    const refusalOf = impersonation.refusalOf.bind(impersonation);
+    this.#port = admin.enabled ? new AdminPort({ settings: admin, services, refusalOf, log }) : null;
+  }
+
+  /** host:port for this router's record in the State Store; '' without an admin port. After `start`. */
+  get adminAddress(): string {
+    return this.#port?.address ?? '';
+  }
+
+  /** Port that it listens on; 0 without. */
+  get port(): number {
+    return this.#port?.port ?? 0;
+  }
+
+  /** Opens the admin port. Rejects with ListenError when it cannot be had. */
+  async start(): Promise<void> {
+    await this.#port?.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#port?.stop();
+    this.#refresh?.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}

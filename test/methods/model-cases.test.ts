@@ -1,0 +1,71 @@
+import { describe, expect } from 'vitest';
+import type { Plain } from '../../src/wire/messages.ts';
+import { prove } from '../support/prove.ts';
+import { createRequest, mkdirsRequest, refusal, severalMount, statusOf } from '../support/several-mounts.ts';
+
+/** Cases that random sequences (model.test.ts) have come upon. */
+
+const RANDOM = { mounts: [severalMount('RANDOM')] };
+const ROOT = [{ srcPath: '/', destinations: [{ nameserviceId: 'ns0', path: '/t' }] }];
+
+describe('one namespace', () => {
+  prove(
+    'ClientProtocol.mkdirs',
+    'the trash of files of the root is where a mount point / leads',
+    { mounts: ROOT },
+    async (cluster) => {
+      const client = await cluster.connect();
+      const ns0 = await cluster.direct('ns0');
+      await client.call('ClientProtocol.create', createRequest('/f'));
+      const current = '/user/hdfs/.Trash/Current';
+      expect(await client.call('ClientProtocol.mkdirs', mkdirsRequest(current))).toEqual({ result: true });
+      const request = { src: '/f', dst: `${current}/f`, overwriteDest: false, moveToTrash: true };
+      await client.call('ClientProtocol.rename2', request);
+      expect(await statusOf(client, `${current}/f`)).toMatchObject({ fileType: 'IS_FILE' });
+      expect(await statusOf(ns0, `${current}/f`)).toMatchObject({ fileType: 'IS_FILE' });
+    },
+  );
+
+  prove(
+    'ClientProtocol.create',
+    'parents do not take the permission of the file where all targets are missing',
+    RANDOM,
+    async (cluster) => {
+      const client = await cluster.connect();
+      await client.call('ClientProtocol.create', createRequest('/m/d/f', { masked: { perm: 0o600 } }));
+      const { permission } = (await statusOf(client, '/m/d')) as Plain;
+      expect(permission).toEqual({ perm: 0o755 });
+    },
+  );
+
+  prove('ClientProtocol.removeXAttr', 'says what the nameservice says that has the file', RANDOM, async (cluster) => {
+    const client = await cluster.connect();
+    for (const [i, id] of ['ns0', 'ns1'].entries()) {
+      const direct = await cluster.direct(id);
+      await direct.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${i}`));
+      await direct.call('ClientProtocol.create', createRequest(`/m${i}/f${i}`));
+    }
+    for (const src of ['/m/f0', '/m/f1']) {
+      const call = client.call('ClientProtocol.removeXAttr', { src, xAttr: { namespace: 'USER', name: 'none' } });
+      expect(await refusal(call)).toBe('IOException: No matching attributes found for remove operation');
+    }
+  });
+
+  prove(
+    'ClientProtocol.rename',
+    'into a mount point whose target is missing',
+    {
+      mounts: [
+        { srcPath: '/a', destinations: [{ nameserviceId: 'ns0', path: '/a' }] },
+        { srcPath: '/b', destinations: [{ nameserviceId: 'ns0', path: '/deep/b' }] },
+      ],
+    },
+    async (cluster) => {
+      const client = await cluster.connect();
+      await client.call('ClientProtocol.create', createRequest('/a/f'));
+      expect(await client.call('ClientProtocol.rename', { src: '/a/f', dst: '/b' })).toEqual({ result: true });
+      expect(await statusOf(client, '/b')).toMatchObject({ fileType: 'IS_DIR' });
+      expect(await statusOf(client, '/b/f')).toMatchObject({ fileType: 'IS_FILE' });
+    },
+  );
+});
