@@ -62,7 +62,7 @@ export interface RigStatus {
   readonly user: string;
   readonly namenodes: readonly RigNameNode[];
   readonly datanodes: readonly { readonly xfer: string; readonly ipc: string }[];
-  readonly routers: readonly { readonly rpc: string }[];
+  readonly routers: readonly { readonly rpc: string; readonly admin: string | null }[];
   readonly mounts: readonly string[];
 }
 

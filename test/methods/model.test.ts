@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { show } from './model/compare.ts';
 import { type Plan, plans } from './model/plan.ts';
-import { Divergence, Sequence, show } from './model/sequence.ts';
+import { Divergence, Sequence } from './model/sequence.ts';
 import { World } from './model/world.ts';
 
 /**

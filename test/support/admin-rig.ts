@@ -33,6 +33,8 @@ export interface AdminRigOptions {
   /** Host and port of this router's id. */
   readonly routerId?: string;
   readonly safeMode?: boolean;
+  /** User that the router runs as. */
+  readonly user?: string;
 }
 
 /** The main thread's side of one router, as far as administration goes, on a State Store in memory. */
@@ -54,7 +56,11 @@ export class AdminRig implements AsyncDisposable {
       ...set,
     };
     const configuration = this.#configuration();
-    const settings = readSettings(configuration, { nameservices: [] }, { HADOOP_USER_NAME: ROUTER_USER });
+    const settings = readSettings(
+      configuration,
+      { nameservices: [] },
+      { HADOOP_USER_NAME: options.user ?? ROUTER_USER },
+    );
     const log: Log = pino({ level: 'debug' }, { write: (line: string) => void this.lines.push(line) });
     const groups = new Groups(readGroupOptions(configuration));
     const storeSettings = readStoreSettings(configuration);

@@ -122,3 +122,12 @@ export function comparableSummary(summary: Plain, path: string, rules: MountRule
 export function comparableXAttrs(xAttrs: readonly Plain[]): string[] {
   return xAttrs.map(({ namespace, name, value }) => `${namespace}.${name}=${value}`).sort();
 }
+
+/** As text for people. */
+export function show(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) => {
+    if (typeof each === 'bigint') return Number(each);
+    const bytes = each as { type?: unknown; data?: number[] } | null;
+    return typeof bytes === 'object' && bytes?.type === 'Buffer' ? Buffer.from(bytes.data ?? []).toString() : each;
+  });
+}

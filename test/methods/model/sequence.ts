@@ -2,19 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Plain } from '../../../src/wire/messages.ts';
 import { join } from '../../support/plain-view.ts';
 import { createRequest, mkdirsRequest } from '../../support/several-mounts.ts';
-import {
-  ask,
-  comparable,
-  comparableBlocks,
-  comparableEntries,
-  comparableSummary,
-  comparableXAttrs,
-  listAll,
-  type Outcome,
-} from './compare.ts';
+import { ask, comparable, comparableEntries, listAll, type Outcome, show } from './compare.ts';
 import { ANY_REFUSAL, type Forced, isBelow, MountRules, nameOf, parentOf } from './mount-rules.ts';
 import { concatRefusal, partsDirectories, renameRefusal } from './move-rules.ts';
 import type { Operation, PathChoice, Plan, Read } from './plan.ts';
+import { readRequest, tellRead } from './reads.ts';
 import { CURRENT, HOME, TRASH_ROOT } from './trash.ts';
 import type { World } from './world.ts';
 
@@ -302,7 +294,7 @@ export class Sequence {
 
   async #read(how: Read, path: string): Promise<void> {
     this.log.push(`${how} ${path}`);
-    const request = READ_REQUESTS[how](path);
+    const request = readRequest(how, path);
     const routed = await this.#routed(how, request);
     const forced = this.#rules.refusalOfRead(path);
     if (forced !== null) return this.#expectRefusal(routed, forced);
@@ -452,54 +444,4 @@ export class Sequence {
 
 function tell(outcome: Outcome, told: (value: Plain) => unknown): unknown {
   return 'error' in outcome ? { error: outcome.error } : { value: told(outcome.value) };
-}
-
-const READ_REQUESTS: Readonly<Record<Read, (path: string) => object>> = {
-  getFileInfo: (src) => ({ src }),
-  getFileLinkInfo: (src) => ({ src }),
-  getLocatedFileInfo: (src) => ({ src, needBlockToken: false }),
-  getContentSummary: (path) => ({ path }),
-  getBlockLocations: (src) => ({ src, offset: 0, length: 1_000_000 }),
-  getAclStatus: (src) => ({ src }),
-  getXAttrs: (src) => ({ src, xAttrs: [] }),
-  listXAttrs: (src) => ({ src }),
-  isFileClosed: (src) => ({ src }),
-  getPreferredBlockSize: (filename) => ({ filename }),
-  getStoragePolicy: (path) => ({ path }),
-  checkAccess: (path) => ({ path, mode: 'READ' }),
-};
-
-function tellRead(how: Read, value: Plain, path: string, rules: MountRules): unknown {
-  switch (how) {
-    case 'getFileInfo':
-    case 'getFileLinkInfo':
-    case 'getLocatedFileInfo':
-      return value['fs'] === undefined ? null : comparable(value['fs'] as Plain, path, rules);
-    case 'getContentSummary':
-      return comparableSummary(value['summary'] as Plain, path, rules);
-    case 'getBlockLocations':
-      return value['locations'] === undefined ? null : comparableBlocks(value['locations'] as Plain);
-    case 'getAclStatus':
-      // Of mount points and the directories above them: see `comparable`.
-      return rules.isSkeleton(path) ? null : value['result'];
-    case 'getXAttrs':
-    case 'listXAttrs':
-      return comparableXAttrs((value['xAttrs'] ?? []) as Plain[]);
-    case 'isFileClosed':
-      return value['result'];
-    case 'getPreferredBlockSize':
-      return Number(value['bsize']);
-    case 'getStoragePolicy':
-      return (value['storagePolicy'] as Plain)['name'];
-    case 'checkAccess':
-      return null;
-  }
-}
-
-export function show(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) => {
-    if (typeof each === 'bigint') return Number(each);
-    const bytes = each as { type?: unknown; data?: number[] } | null;
-    return typeof bytes === 'object' && bytes?.type === 'Buffer' ? Buffer.from(bytes.data ?? []).toString() : each;
-  });
 }

@@ -13,6 +13,7 @@ import org.apache.hadoop.hdfs.tools.DFSck;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
 import org.apache.hadoop.hdfs.tools.GetGroups;
 import org.apache.hadoop.hdfs.tools.StoragePolicyAdmin;
+import org.apache.hadoop.hdfs.tools.federation.RouterAdmin;
 import org.apache.hadoop.hdfs.tools.snapshot.LsSnapshot;
 import org.apache.hadoop.hdfs.tools.snapshot.LsSnapshottableDir;
 import org.apache.hadoop.hdfs.tools.snapshot.SnapshotDiff;
@@ -38,6 +39,7 @@ public final class Tools {
     ALL.put("crypto", CryptoAdmin::new);
     ALL.put("storagepolicies", StoragePolicyAdmin::new);
     ALL.put("groups", GetGroups::new);
+    ALL.put("dfsrouteradmin", RouterAdmin::new);
     ALL.put("lsSnapshottableDir", conf -> new LsSnapshottableDir());
     ALL.put("lsSnapshot", conf -> new LsSnapshot());
     ALL.put("snapshotDiff", SnapshotDiff::new);
