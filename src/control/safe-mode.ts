@@ -99,7 +99,7 @@ export class SafeMode {
           ? 'the State Store was never read completely'
           : `the State Store was last read completely ${Math.round((nowMs - lastFullLoadMs) / 1000)} s ago`,
       );
-    } else if (!isStale && this.#isOn ) this.#turnOff('the State Store has been read');
+    } else if (!isStale && this.#isOn && !this.#byAdministrator) this.#turnOff('the State Store has been read');
   }
 
   #turnOn(reason: string): void {

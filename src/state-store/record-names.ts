@@ -29,16 +29,9 @@ export function membershipKey({
   return parts.filter((part) => part !== '').join('-');
 }
 
-/** Why no store can hold a record of this name; null when one can. */
+/** Why no store can hold a record of this name; null when one can. ZooKeeper refuses more: control characters, and those beyond 16 bits. */
 export function unusableNameReason(name: string): string | null {
   if (name === '' || name === '.' || name === '..') return `'${name}' cannot be a name`;
-  if (name.includes('/')) return 'the name has a slash';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  if (/[\u0000-\u001f\u007f-\u009f\ud800-\uf8ff\ufff0-\uffff]/.test(name.replace(PAIRS, ''))) {
-    return 'the name has a character that ZooKeeper does not take';
-  }
-  return null;
+  if (name.includes('/') || name.includes('\0')) return 'the name has a slash or a zero byte';
+  return name.isWellFormed() ? null : 'the name has half a character';
 }
-
-/** Characters outside the basic plane. */
-const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g;

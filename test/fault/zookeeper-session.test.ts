@@ -202,7 +202,7 @@ describe('a server that fails', () => {
     expect(await waitUntil(() => session.read('/hung').catch(() => null), 'the server answers again')).toBe('h');
   });
 
-  it('killed and started again: the session or a new one goes on, and a restart without the data too', async () => {
+  it('killed and started again: the session goes on; without its data: another one begins', async () => {
     await using own = await ZooKeeperServer.start();
     await using session = await new TestSession([own.address], { timeoutMs: 10_000 }).open();
     await session.create('/kept', Buffer.from('k'), OPEN_ACL);
@@ -217,12 +217,16 @@ describe('a server that fails', () => {
     await using other = await new TestSession([own.address]).open();
     await other.setData('/kept', Buffer.from('l'));
     await session.watchFired('/kept');
+    await using brief = await new TestSession([own.address], { timeoutMs: 2_000 }).open();
+    await brief.sync('/');
+    const { id: briefId } = brief;
     await own.kill();
     own.wipe();
     await own.restart();
-    await waitUntil(() => session.exists('/').catch(() => null), 'a session with the new server', 25_000);
-    await fails(session.read('/kept'), ErrorCode.NO_NODE);
-    expect(session.id).not.toBe(id);
+    // A server that knows less than the session has seen refuses it, so that it has to be given up here.
+    await waitUntil(() => brief.exists('/').catch(() => null), 'a session with the new server');
+    await fails(brief.read('/kept'), ErrorCode.NO_NODE);
+    expect(brief.id).not.toBe(briefId);
   });
 
   it('an expired session is told, and another one begins', async () => {
@@ -244,24 +248,6 @@ describe('a server that fails', () => {
     expect(session.id).not.toBe(id);
     expect(session.watchesData('/expiry')).toBe(false);
     expect(await session.read('/expiry')).toBe('e');
-  });
-
-  it('the server itself says that a session has expired', async () => {
-    await using proxy = await FaultProxy.start(server);
-    await using session = await new TestSession([{ host: proxy.host, port: proxy.port }], {
-      timeoutMs: MIN_SESSION_MS,
-    }).open();
-    const { id } = session;
-    await using other = await new TestSession([{ host: proxy.host, port: proxy.port }], { timeoutMs: 10_000 }).open();
-    await other.create('/said', null, OPEN_ACL);
-    // Only what the client says is held back: the server ends the session and closes the connection.
-    proxy.toServer.freeze();
-    await session.remark(/closed by the server|no word/);
-    proxy.resetAll();
-    proxy.toServer.thaw();
-    await session.remark(/session expired/);
-    await session.exists('/said');
-    expect(session.id).not.toBe(id);
   });
 
   it('of several servers any will do', async () => {

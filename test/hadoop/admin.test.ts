@@ -32,7 +32,7 @@ const LINES: readonly Line[] = [
   { line: '-add /plain ns0 /target' },
   { line: '-add /plain ns1 /target -order HASH_ALL' },
   { line: '-add /many ns0,ns1 /m -order RANDOM -faulttolerant -readonly -owner alice -group staff -mode 750' },
-  { line: '-add //odd///path/ ns0 /x' },
+  { line: '-add /odd///path/ ns0 //x/' },
   { line: '-add /bad ns0 /x -faulttolerant' },
   { line: '-add relative ns0 /x' },
   { line: '-add /bad ns0 relative' },
@@ -41,6 +41,8 @@ const LINES: readonly Line[] = [
   { line: '-add /far ns9 /x' },
   { line: '-addAll /b1 ns0 /b1 , /b2 ns0,ns1 /b2 -order SPACE , /b3 ns1 /b3 -readonly' },
   { line: '-addAll /b1 ns0 /b1 , /b4 ns0 /b4' },
+  // A Java Router shows what it has stored of those only now.
+  { line: '-refresh' },
   { line: '-addAll /b5 ns0 /b5 , /b5 ns1 /b5' },
   { line: '-ls' },
   { line: '-ls -d' },
@@ -140,23 +142,18 @@ async function run(shell: Shell, admin: string, { line, user, until = /(?:)/ }: 
   return await waitUntil(ask, `${line} to show ${until}`);
 }
 
-/** Without addresses, and without what is in Java only: stack lines and log lines. */
+/** Without addresses, and without what only Java prints: stack lines with the blank line behind them, and identity hashes. */
 function comparable(text: string): string {
   return text
     .split('\n')
     .filter((line) => !/^\tat |^\s*\.\.\. \d+ more|^Caused by/.test(line))
     .join('\n')
+    .trimEnd()
+    .replace(/@[0-9a-f]+:/g, ':')
     .replace(/[\w.-]*(?:\/[\d.]+)?:\d{4,5}\b/g, 'ADDRESS');
 }
 
 async function startAdministration(rig: Rig): Promise<AdminRig> {
-  const settings = readSettings(
-    new Configuration({ directory: rig.up.conf, overrides: [] }),
-    { nameservices: [] },
-    {
-      HADOOP_USER_NAME: rig.up.user,
-    },
-  );
   const namenodesOf = (ns: string): { id: string; host: string; port: number }[] =>
     rig.up.namenodes
       .filter((one) => one.ns === ns)
@@ -165,6 +162,13 @@ async function startAdministration(rig: Rig): Promise<AdminRig> {
         host: rpc.slice(0, rpc.lastIndexOf(':')),
         port: Number(rpc.slice(rpc.lastIndexOf(':') + 1)),
       }));
+  const settings = readSettings(
+    new Configuration({ directory: rig.up.conf, overrides: [] }),
+    { nameservices: KNOWN.map((id) => ({ id, namenodes: namenodesOf(id) })) },
+    {
+      HADOOP_USER_NAME: rig.up.user,
+    },
+  );
   const admin: AdminRig = await AdminRig.start({
     user: rig.up.user,
     set: { ...CONF },
@@ -174,7 +178,7 @@ async function startAdministration(rig: Rig): Promise<AdminRig> {
         const entries = Array.from(admin.store?.records('MountTable').values() ?? [], ({ record }) => record.entry);
         return MountSnapshot.from(buildSnapshot(entries, KNOWN, 1, null));
       },
-      defaultNameservice: null,
+      defaultNameservice: KNOWN[settings.defaultNameservice] ?? null,
       isDisabled: () => false,
       namenodesOf,
     }),

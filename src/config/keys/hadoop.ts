@@ -4,12 +4,12 @@ import { type Key, keysOf } from '../key.ts';
 // biome-ignore format: a table, one key a line
 export const HADOOP_KEYS: readonly Key[] = [
   ...keysOf('zookeeper', 'core-default', [
-    { name: 'hadoop.zk.address', type: 'list', default: '', status: 'later', meaning: 'ZooKeeper ensemble of the ZK driver; missing = driver does not start' },
-    { name: 'hadoop.zk.num-retries', type: 'int', default: '1000', status: 'later', meaning: 'Curator retry count' },
-    { name: 'hadoop.zk.retry-interval-ms', type: 'int', default: '1000', status: 'later', unit: 'ms', meaning: 'Pause between those retries' },
-    { name: 'hadoop.zk.timeout-ms', type: 'int', default: '10000', status: 'later', unit: 'ms', meaning: 'Session timeout' },
-    { name: 'hadoop.zk.acl', type: 'list', default: 'world:anyone:rwcda', status: 'later', meaning: 'ACL of the parent znodes only (record znodes get the open ACL)' },
-    { name: 'hadoop.zk.auth', type: 'list', default: '', status: 'later', secret: true, meaning: 'Credentials added to the session' },
+    { name: 'hadoop.zk.address', type: 'string', default: '', status: 'used', meaning: 'Servers of the State Store\'s ZooKeeper, host:port with commas between, a path below which everything lies behind them; without it there is no such State Store' },
+    { name: 'hadoop.zk.num-retries', type: 'int', default: '1000', status: 'used', range: [0, 2_147_483_647], meaning: 'How often a read is sent again after a lost connection, within its time' },
+    { name: 'hadoop.zk.retry-interval-ms', type: 'int', default: '1000', status: 'used', unit: 'ms', range: [1, 2_147_483_647], meaning: 'Longest pause before the next attempt to connect; the first ones are shorter' },
+    { name: 'hadoop.zk.timeout-ms', type: 'int', default: '10000', status: 'used', unit: 'ms', range: [100, 2_147_483_647], meaning: 'Session timeout, and longest time of one request' },
+    { name: 'hadoop.zk.acl', type: 'list', default: 'world:anyone:rwcda', status: 'used', meaning: 'ACL of the parent znodes only (record znodes get the open ACL), or @ and a file that holds it' },
+    { name: 'hadoop.zk.auth', type: 'list', default: '', status: 'used', secret: true, meaning: 'Credentials added to the session, scheme:auth, or @ and a file that holds them' },
     { name: 'hadoop.zk.server.principal', type: 'string', default: '', status: 'later', meaning: 'SASL name of the ZK server' },
     { name: 'hadoop.zk.kerberos.principal', type: 'string', default: '', status: 'later', meaning: 'JAAS principal (with keytab)' },
     { name: 'hadoop.zk.kerberos.keytab', type: 'string', default: '', status: 'later', meaning: 'JAAS keytab' },

@@ -41,6 +41,7 @@ export const MAX_QUEUED = 16_384;
 export const MAX_REQUEST_BYTES = 1024 * 1024 - 64;
 
 const FIRST_PAUSE_MS = 50;
+const MIN_PAUSE_MS = 10;
 const MIN_CONNECT_MS = 500;
 /** A server that starts takes connections that it forgets: no attempt may use up a request's whole time. */
 const ATTEMPTS_PER_TIMEOUT = 3;
@@ -323,7 +324,8 @@ export class Session {
     if (reason !== this.#lastReason) this.#listener.onRemark(`no connection to ${reason}`);
     this.#lastReason = reason;
     const round = Math.floor(this.#failures++ / this.#servers.length);
-    const pauseMs = Math.min(this.#options.retryIntervalMs, FIRST_PAUSE_MS * 2 ** Math.min(round, 16));
+    const longestMs = Math.max(MIN_PAUSE_MS, this.#options.retryIntervalMs);
+    const pauseMs = Math.min(longestMs, FIRST_PAUSE_MS * 2 ** Math.min(round, 16));
     this.#retryTimer = setTimeout(() => this.#connect(), pauseMs * (0.5 + Math.random()));
     this.#retryTimer.unref();
   }

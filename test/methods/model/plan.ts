@@ -245,9 +245,12 @@ function layOut(drafts: readonly MountDraft[], used: readonly string[], defaultN
     const some = chosen.length === 0 ? used.slice(0, 1) : chosen;
     const nameservices = draft.order === '' ? some.slice(0, 1) : some;
     const hasRoot = mounts.some(({ srcPath }) => srcPath === '/') || draft.srcPath === '/';
+    // One of several locations must not be where mount points below have their targets, which are in one only.
+    const placed =
+      nameservices.length === 1 ? draft : { ...draft, place: draft.place === 'same' ? 'own' : draft.place };
     const destinations = nameservices.map((nameserviceId) => ({
       nameserviceId,
-      path: targetOf(draft, i, nameserviceId, above, nameserviceId === defaultNameservice && !hasRoot),
+      path: targetOf(placed, i, nameserviceId, above, nameserviceId === defaultNameservice && !hasRoot),
     }));
     const isTolerant = draft.faultTolerant && destinations.length > 1 && !['HASH', 'LOCAL', ''].includes(draft.order);
     mounts.push({

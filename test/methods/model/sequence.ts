@@ -170,13 +170,17 @@ export class Sequence {
   }
 
   /**
-   * A file further up in another of several nameservices is in the way of a new name: that something above is no directory, and that the
+   * A file further up in another of several nameservices is in the way of a name: that something above is no directory, and that the
    * directory above is missing, are both true. The old rename answers false to the second.
    */
   #tellChange(method: string, outcome: Outcome, request: object, told: (value: Plain) => unknown): unknown {
     const { src, dst = src } = request as { src?: string; dst?: string };
-    const isBlocked = 'error' in outcome && outcome.error === 'ParentNotDirectoryException';
-    if (!isBlocked || dst === undefined || !this.#rules.isSeveral(dst)) return tell(outcome, told);
+    const isSeveral = [src, dst].some((path) => path !== undefined && this.#rules.isSeveral(path));
+    const isBlocked =
+      'error' in outcome &&
+      (outcome.error === 'ParentNotDirectoryException' ||
+        (method.startsWith('rename') && outcome.text.includes('(is not a directory)')));
+    if (!isBlocked || !isSeveral) return tell(outcome, told);
     return method === 'rename' ? { value: false } : { error: 'FileNotFoundException' };
   }
 
