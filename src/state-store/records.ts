@@ -237,8 +237,8 @@ export function decodeRouter(bytes: Buffer): Decoded<RouterRecord> {
       dateModified: date(plain, 'dateModified'),
       address: text(plain, 'address'),
       status,
-      membershipVersion: Number(versions['membershipVersion'] ?? -1),
-      mountTableVersion: Number(versions['mountTableVersion'] ?? -1),
+      membershipVersion: version(versions, 'membershipVersion'),
+      mountTableVersion: version(versions, 'mountTableVersion'),
       version: text(plain, 'version'),
       compileInfo: text(plain, 'compileInfo'),
       dateStarted: date(plain, 'dateStarted'),
@@ -397,6 +397,12 @@ function text(plain: Plain, field: string): string {
 function date(plain: Plain, field: string): number {
   const value = plain[field];
   return typeof value === 'number' ? value : 0;
+}
+
+/** −1 also for what no date can be. */
+function version(plain: Plain, field: string): number {
+  const value = plain[field];
+  return typeof value === 'number' ? value : -1;
 }
 
 function long(plain: Plain, field: string): bigint {

@@ -134,7 +134,8 @@ export class AdminRig implements AsyncDisposable {
   /** One call of RouterAdminProtocol on a connection of its own. */
   async call(user: string, method: string, request: object = {}): Promise<Plain> {
     const stem = `hadoop.hdfs.${method.charAt(0).toUpperCase()}${method.slice(1)}`;
-    const client = await this.connect(user);
+    const { port } = this.administration;
+    using client = await RpcClient.connect({ host: '127.0.0.1', port, user, protocol: ADMIN_PROTOCOL });
     const { response } = await client.call(
       ADMIN_PROTOCOL,
       method,

@@ -5,8 +5,13 @@ import {
   decodeMembership,
   decodeMount,
   decodeRouter,
+  encodeDisabledNameservice,
+  encodeMembership,
   encodeMount,
+  encodeRouter,
+  isRecord,
   type MountRecord,
+  stampModified,
 } from '../../src/state-store/records.ts';
 import { encode, messageType } from '../../src/wire/messages.ts';
 import { DEFAULTS, mount } from './mount-samples.ts';
@@ -210,5 +215,61 @@ describe('the other record types', () => {
       nameserviceId: 'ns_bad',
     });
     expect(() => decodeDisabledNameservice(Buffer.from('0801', 'hex'))).toThrow(/no nameservice/);
+  });
+});
+
+describe('records written again', () => {
+  const again = {
+    MembershipState: (bytes: Buffer, original: Buffer | null) =>
+      encodeMembership(decodeMembership(bytes).record, original),
+    RouterState: (bytes: Buffer, original: Buffer | null) => encodeRouter(decodeRouter(bytes).record, original),
+    DisabledNameservice: (bytes: Buffer, original: Buffer | null) =>
+      encodeDisabledNameservice(decodeDisabledNameservice(bytes).record, original),
+  };
+
+  it.each(
+    SAMPLES.filter(({ record }) => record !== 'MountTable').map(({ record, primaryKey }) => [record, primaryKey]),
+  )('%s %s has the bytes that Hadoop wrote', (record, primaryKey) => {
+    const bytes = bytesOf(record, primaryKey);
+    const encode = again[record as keyof typeof again];
+    expect(encode(bytes, null).toString('hex')).toBe(bytes.toString('hex'));
+    expect(encode(bytes, bytes).toString('hex')).toBe(bytes.toString('hex'));
+  });
+
+  it('keep the fields of newer versions, also those of their parts', () => {
+    const top = Buffer.from('9a0603746f70', 'hex');
+    const membership = Buffer.concat([bytesOf('MembershipState', 'nn1-ns0-router1.example.com:8888'), top]);
+    // One more field in the counts: they are a part with a length of its own, repeated parts merge.
+    const counts = Buffer.from('7a069206036e6577', 'hex');
+    const more = Buffer.concat([membership, counts]);
+    const record = decodeMembership(more).record;
+    const written = encodeMembership({ ...record, state: 'EXPIRED' }, more).toString('latin1');
+    expect([written.includes('top'), written.includes('new'), written.includes('EXPIRED')]).toEqual([true, true, true]);
+    const without = encodeMembership({ ...record, stats: null }, more).toString('latin1');
+    expect([without.includes('top'), without.includes('new')]).toEqual([true, false]);
+    const router = Buffer.concat([
+      bytesOf('RouterState', 'router1.example.com:8888'),
+      Buffer.from('2a069206036e6577', 'hex'),
+      top,
+    ]);
+    const status = encodeRouter({ ...decodeRouter(router).record, status: 'EXPIRED' }, router).toString('latin1');
+    expect([status.includes('top'), status.includes('new')]).toEqual([true, true]);
+    const disabled = Buffer.concat([bytesOf('DisabledNameservice', 'ns_bad'), top]);
+    expect(again.DisabledNameservice(disabled, disabled)).toEqual(disabled);
+  });
+
+  it('get another date of modification and nothing else, unless they have expired', () => {
+    for (const { record, primaryKey, fields } of SAMPLES) {
+      const bytes = bytesOf(record, primaryKey);
+      const stamped = stampModified(record as 'MountTable', bytes, 1_700_000_123_457);
+      const hex = bytes.toString('hex');
+      const isExpired = fields['13:state'] === 'EXPIRED';
+      expect(stamped.toString('hex') === hex).toBe(isExpired);
+      expect(stamped.length).toBe(bytes.length);
+      expect(stampModified(record as 'MountTable', stamped, 1_700_000_123_456).toString('hex')).toBe(hex);
+    }
+    const garbage = Buffer.from('0a05', 'hex');
+    expect(stampModified('MountTable', garbage, 5)).toBe(garbage);
+    expect([isRecord('MountTable', garbage), isRecord('MountTable', Buffer.alloc(0))]).toEqual([false, false]);
   });
 });

@@ -4,7 +4,7 @@ import { type Key, keysOf } from '../key.ts';
 // biome-ignore format: a table, one key a line
 export const HADOOP_KEYS: readonly Key[] = [
   ...keysOf('zookeeper', 'core-default', [
-    { name: 'hadoop.zk.address', type: 'string', default: '', status: 'used', meaning: 'Servers of the State Store\'s ZooKeeper, host:port with commas between, a path below which everything lies behind them; without it there is no such State Store' },
+    { name: 'hadoop.zk.address', type: 'trimmed', default: '', status: 'used', meaning: 'Servers of the State Store\'s ZooKeeper, host:port with commas between, a path below which everything lies behind them; without it there is no such State Store' },
     { name: 'hadoop.zk.num-retries', type: 'int', default: '1000', status: 'used', range: [0, 2_147_483_647], meaning: 'How often a read is sent again after a lost connection, within its time' },
     { name: 'hadoop.zk.retry-interval-ms', type: 'int', default: '1000', status: 'used', unit: 'ms', range: [1, 2_147_483_647], meaning: 'Longest pause before the next attempt to connect; the first ones are shorter' },
     { name: 'hadoop.zk.timeout-ms', type: 'int', default: '10000', status: 'used', unit: 'ms', range: [100, 2_147_483_647], meaning: 'Session timeout, and longest time of one request' },

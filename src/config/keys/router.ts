@@ -87,7 +87,7 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.store.serializer', type: 'class', default: 'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreSerializerPBImpl', status: 'understood', meaning: 'Record serializer' },
     { name: 'dfs.federation.router.store.driver.class', type: 'class', default: 'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreZooKeeperImpl', status: 'used', meaning: 'Driver: StateStoreZooKeeperImpl, StateStoreFileImpl, or StateStoreFileSystemImpl with a local path; StateStoreMySQLImpl is not read (all in the same package)' },
     { name: 'dfs.federation.router.store.connection.test', type: 'duration', default: '60000', status: 'used', unit: 'ms', plain: true, meaning: 'Longest pause between two attempts to start a driver of the State Store that is not ready; 5 s at most' },
-    { name: 'dfs.federation.router.store.driver.zk.parent-path', type: 'string', default: '/hdfs-federation', status: 'used', meaning: 'Root znode' },
+    { name: 'dfs.federation.router.store.driver.zk.parent-path', type: 'trimmed', default: '/hdfs-federation', status: 'used', meaning: 'Root znode' },
     { name: 'dfs.federation.router.store.driver.zk.async.max.threads', type: 'int', default: '-1', status: 'ignored', meaning: '> 0: read/write znodes in parallel with that many threads' },
     { name: 'dfs.federation.router.store.driver.file.async.threads', type: 'int', default: '0', status: 'ignored', meaning: '> 1: parallel file access' },
     { name: 'dfs.federation.router.store.driver.fs.async.threads', type: 'int', default: '0', status: 'ignored', meaning: '> 1: parallel access' },
@@ -95,7 +95,7 @@ export const ROUTER_KEYS: readonly Key[] = [
   ]),
   ...keysOf('state-store', 'code', [
     { name: 'dfs.federation.router.store.driver.file.directory', type: 'string', default: '', status: 'used', meaning: 'Directory of the file driver' },
-    { name: 'dfs.federation.router.store.driver.fs.path', type: 'string', default: '', status: 'used', meaning: 'FileSystem driver root; file:///path is read as the file driver reads its directory, other file systems are not' },
+    { name: 'dfs.federation.router.store.driver.fs.path', type: 'trimmed', default: '', status: 'used', meaning: 'FileSystem driver root; file:///path is read as the file driver reads its directory, other file systems are not' },
     { name: 'state-store-mysql.connection.url', type: 'string', default: '', status: 'later', meaning: 'MySQL driver: JDBC URL' },
     { name: 'state-store-mysql.connection.username', type: 'string', default: '', status: 'later', meaning: 'MySQL driver: User' },
     { name: 'state-store-mysql.connection.password', type: 'string', default: '', status: 'later', secret: true, meaning: 'MySQL driver: Password (plain conf value, not a credential alias)' },

@@ -10,7 +10,7 @@ import { JAVA, type JavaClass, RemoteException } from './remote-exception.ts';
 import { encodeError, encodeSuccess, headWithoutCall } from './reply.ts';
 
 /** Connections at one time; one more is closed at once. */
-export const MAX_CONNECTIONS = 256;
+export const MAX_CONNECTIONS = 1_024;
 /** Calls that run at one time; one more is answered with RetriableException. */
 export const MAX_RUNNING_CALLS = 512;
 /** Calls of one connection that run at one time; then the connection is not read until one has ended. */
