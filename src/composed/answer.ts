@@ -1,3 +1,4 @@
+import { Failure } from '../call/failure.ts';
 import { Refused } from './refused.ts';
 
 /** What came of one request of a composed call. */
@@ -21,6 +22,27 @@ export interface Failed {
 }
 
 export const FILE_NOT_FOUND = 'java.io.FileNotFoundException';
+
+export const PARENT_NOT_DIRECTORY = 'org.apache.hadoop.fs.ParentNotDirectoryException';
+
+/**
+ * A NameNode says that something above the path is a file: so to those who make names, to others that they may not enter it. To a superuser
+ * who asks for a status it only says that nothing is there.
+ */
+export function tellsOfFileAbove({
+  className,
+  message,
+}: {
+  readonly className: string;
+  readonly message: string;
+}): boolean {
+  if (className === PARENT_NOT_DIRECTORY) return true;
+  return className === Failure.ACCESS_CONTROL && message.startsWith('/') && message.includes(' (is not a directory)');
+}
+
+export function isBelowFile(answer: Answer): boolean {
+  return !answer.ok && tellsOfFileAbove(answer.refused);
+}
 
 export function isNotFound(answer: Answer): boolean {
   return !answer.ok && answer.refused.className === FILE_NOT_FOUND;

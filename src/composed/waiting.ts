@@ -1,7 +1,7 @@
 import type { Engine } from '../call/engine.ts';
 
 /** About as long as a failover takes. */
-export const FAILOVER_WAIT_MS = 30_000;
+const FAILOVER_WAIT_MS = 30_000;
 
 /** Of the call's budget: the answer names the nameservice instead of coming too late. */
 const BUDGET_SHARE = 0.75;

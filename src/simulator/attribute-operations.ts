@@ -151,7 +151,12 @@ export function getStoragePolicy(site: Site, request: Plain): Plain {
 }
 
 export function getLinkTarget(site: Site, request: Plain): Plain {
-  const { text } = existing(site, textOf(request, 'path'), 'File does not exist:');
+  const src = textOf(request, 'path');
+  // It looks at the status, of which a superuser is told that there is none below a file.
+  if (site.caller.superuser && site.namespace.locate(src).target === null) {
+    throw fileNotFound(`File does not exist: ${src}`);
+  }
+  const { text } = existing(site, src, 'File does not exist:');
   throw ioException(`Path ${text} is not a symbolic link`);
 }
 

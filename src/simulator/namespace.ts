@@ -102,8 +102,9 @@ export class Namespace {
     try {
       checkTraverse(caller, resolved);
     } catch (error) {
-      // Only operations that make names tell callers about a parent that is a file.
-      if (intent !== 'create' && error instanceof RemoteException && error.javaClass === JAVA.PARENT_NOT_DIRECTORY) {
+      // To others than those that make names a parent that is a file is one that may not be entered.
+      const tells = intent === 'create' || intent === 'administer';
+      if (!tells && error instanceof RemoteException && error.javaClass === JAVA.PARENT_NOT_DIRECTORY) {
         throw accessDenied(error.message);
       }
       throw error;

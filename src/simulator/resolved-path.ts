@@ -23,5 +23,8 @@ export interface ResolvedPath {
   readonly snapshotList: Directory | null;
 }
 
-/** What an operation is about to do with a path: names that are made must be valid, and refusals differ. */
-export type Intent = 'read' | 'write' | 'create';
+/**
+ * What an operation is about to do with a path: names that are made must be valid, and refusals differ. `administer` writes, and tells of a
+ * parent that is a file as `create` does.
+ */
+export type Intent = 'read' | 'write' | 'create' | 'administer';

@@ -18,7 +18,7 @@ export function allowSnapshot(site: Site, request: Plain): Plain {
   checkSuperuser(site.caller, 'allowSnapshot');
   const src = textOf(request, 'snapshotRoot');
   site.checkSafeMode(`Cannot allow snapshot for ${src}`);
-  const directory = directoryAt(site.namespace.resolve(site.caller, src, 'write'));
+  const directory = directoryAt(site.namespace.resolve(site.caller, src, 'administer'));
   if (directory.snapshots === null) {
     checkNotNested(site, directory);
     directory.snapshots = new Snapshots();
@@ -54,7 +54,7 @@ export function disallowSnapshot(site: Site, request: Plain): Plain {
   checkSuperuser(site.caller, 'disallowSnapshot');
   const src = textOf(request, 'snapshotRoot');
   site.checkSafeMode(`Cannot disallow snapshot for ${src}`);
-  const directory = directoryAt(site.namespace.resolve(site.caller, src, 'write'));
+  const directory = directoryAt(site.namespace.resolve(site.caller, src, 'administer'));
   if (directory.snapshots !== null && directory.snapshots.size > 0) {
     throw snapshotException(
       `The directory ${directory.path()} has snapshot(s). Please redo the operation after removing all the snapshots.`,

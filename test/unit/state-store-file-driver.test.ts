@@ -264,8 +264,8 @@ describe('the store as a whole', () => {
   });
 });
 
-const PROCESSES = 4;
-const KEYS = 60;
+const PROCESSES = 8;
+const KEYS = 100;
 
 describe('several processes at once', () => {
   it('distinct keys are all kept, of many adds of one key one succeeds, updates leave one whole record', async () => {

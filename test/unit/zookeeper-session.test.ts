@@ -175,21 +175,23 @@ describe('a session', () => {
     expect([watches?.long(), watches?.texts(), watches?.texts(), watches?.texts()]).toEqual([9n, ['/a'], [], []]);
   });
 
-  it('watches that were not yet set again keep the point from which changes count', async () => {
+  it('while watches are being set again in parts, changes count from the point before the loss', async () => {
+    let parts = 0;
     await using fake = await FakeZooKeeper.start((request, socket) => {
-      if (request.operation === Operation.SET_WATCHES && request.connection === 2) {
-        socket.destroy();
-        return null;
-      }
-      return RIGHT(request, socket);
+      if (request.operation !== Operation.SET_WATCHES) return RIGHT(request, socket);
+      // Of the first connection's watches one part is set again, then that connection is lost too.
+      if (++parts === 2) socket.destroy();
+      return parts === 2 ? null : reply(request.xid, 20n, 0);
     });
-    await using client = await new TestSession([fake.address], SHORT).open();
-    await client.read('/a', true);
+    await using client = await new TestSession([fake.address], { timeoutMs: 5_000, retryIntervalMs: 20 }).open();
+    const paths = Array.from({ length: 300 }, (_, i) => `/${'n'.repeat(1_000)}${i}`);
+    await Promise.all(paths.map((path) => client.read(path, true)));
     fake.send(Buffer.from('ffffffff', 'hex'));
-    await waitUntil(() => fake.accepted >= 3, 'a third connection');
+    await waitUntil(() => parts === 4, 'both parts are set again');
     await client.read('/b');
     const asked = fake.requests.filter(({ operation }) => operation === Operation.SET_WATCHES);
-    expect(asked.map(({ reader }) => reader.long())).toEqual([9n, 9n]);
+    expect(asked.map(({ reader }) => reader.long())).toEqual([9n, 9n, 9n, 9n]);
+    expect(asked.slice(2).flatMap(({ reader }) => reader.texts())).toEqual(paths);
   });
 
   it('an event is told, whatever its path', async () => {

@@ -30,10 +30,10 @@ async function deleteInAll(c: Composition, located: Located): Promise<Buffer> {
     c.request()['recursive'] === true
       ? await c.askAll(c.own, located.targets, { unreachedMs: failoverWaitMs(c.engine) })
       : await askWhenEmpty(c, located);
-  noteDivergence(c, located.path, answers);
+  const result = answers.some((each) => each.ok && c.read(each.body)['result'] === true);
+  if (result) noteDivergence(c, located.path, answers);
   const filled = answers.find((each) => !each.ok && each.refused.className === NOT_EMPTY);
   if (filled !== undefined) requireAll([filled]);
-  const result = answers.some((each) => each.ok && c.read(each.body)['result'] === true);
   if (!result) {
     const failure = failureOf(answers);
     if (failure !== null) throw failure;

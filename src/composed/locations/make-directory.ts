@@ -1,5 +1,5 @@
 import type { Answer } from '../answer.ts';
-import { requireAll, successesOf } from '../answer.ts';
+import { PARENT_NOT_DIRECTORY, requireAll, successesOf } from '../answer.ts';
 import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { failoverWaitMs } from '../waiting.ts';
@@ -19,7 +19,7 @@ import {
 /** What a NameNode says when a file stands where a directory is to be. */
 const IN_THE_WAY: ReadonlySet<string> = new Set([
   'org.apache.hadoop.fs.FileAlreadyExistsException',
-  'org.apache.hadoop.fs.ParentNotDirectoryException',
+  PARENT_NOT_DIRECTORY,
 ]);
 
 /**

@@ -1,12 +1,13 @@
 import { Failure } from '../../call/failure.ts';
 import type { Plain } from '../../wire/messages.ts';
-import { requireAll } from '../answer.ts';
+import { PARENT_NOT_DIRECTORY, requireAll } from '../answer.ts';
 import type { Composition, Target } from '../composition.ts';
 import { type Located, locate, requireTargets } from '../locate.ts';
 import type { Spot, Standing } from '../locations/survey.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod, type Request } from '../request.ts';
 import { failoverWaitMs } from '../waiting.ts';
+import { findFileAbove, notDirectory } from './file-above.ts';
 import {
   acrossNameservices,
   isWhole,
@@ -74,8 +75,9 @@ export async function planLanding(
   const isTaken = found.length > 0 || isMadeByMounts(destination);
   const isTakenByDirectory = isTaken && found.every(isDirectoryThere);
   if (!isTaken) {
-    // The parent is a file of another nameservice: none can say it but that one.
     if (seen.refusal !== null) throw seen.refusal;
+    const file = above.isVirtual ? null : await findFileAbove(c, destination, seenAbove);
+    if (file !== null) throw new Refused(PARENT_NOT_DIRECTORY, notDirectory(file));
     await makeParents(c, above, seenAbove, pairs);
     return { refusal: null, pairs, request: null, replaced: [] };
   }

@@ -1,11 +1,13 @@
-import { type Answer, requireAll, type Success, tellingFailure } from '../answer.ts';
+import { Failure } from '../../call/failure.ts';
+import { type Answer, PARENT_NOT_DIRECTORY, requireAll, type Success, tellingFailure } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate.ts';
 import { countDivergence, failureOf } from '../locations/answers.ts';
 import type { Spot } from '../locations/survey.ts';
-import type { Refused } from '../refused.ts';
+import { Refused } from '../refused.ts';
 import { clientMethod } from '../request.ts';
 import { failoverWaitMs } from '../waiting.ts';
+import { findFileAbove, notDirectory } from './file-above.ts';
 import { type Landing, planLanding, spotsOf } from './landing.ts';
 import {
   acrossNameservices,
@@ -60,6 +62,7 @@ export async function move(c: Composition): Promise<Outcome> {
   const [statuses = NO_STATUSES, ...seen] = await findSource(c, [source, ...spots]);
   if (statuses.found.length === 0) {
     if (statuses.failure !== null) throw statuses.failure;
+    await refuseBelowFile(c, source, destination, spots[1].isVirtual, seen[1]);
     return await askOfGone(c, whole);
   }
   const file = statuses.found.find((each) => !isDirectoryThere(each));
@@ -146,6 +149,20 @@ async function execute(c: Composition, destination: Located, { pairs, request, r
     if (failure !== null) countDivergence(c, pathTextOf(c), `the file it replaces is still there: ${failure.message}`);
   }
   return body;
+}
+
+/** Nothing has moved, and nothing could, by this call or another: a file is above one of its paths. Throws what a NameNode says then. */
+async function refuseBelowFile(
+  c: Composition,
+  source: Located,
+  destination: Located,
+  isParentVirtual: boolean,
+  seenAbove: Statuses | undefined,
+): Promise<void> {
+  const aboveSource = await findFileAbove(c, source);
+  if (aboveSource !== null) throw new Refused(Failure.ACCESS_CONTROL, notDirectory(aboveSource));
+  const aboveDestination = isParentVirtual ? null : await findFileAbove(c, destination, seenAbove);
+  if (aboveDestination !== null) throw new Refused(PARENT_NOT_DIRECTORY, notDirectory(aboveDestination));
 }
 
 /** The source is nowhere: whoever has moved it before says so, and else any of them says that it is missing. */

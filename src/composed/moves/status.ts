@@ -1,4 +1,4 @@
-import { isNotFound } from '../answer.ts';
+import { isBelowFile, isNotFound } from '../answer.ts';
 import type { AskOptions, Composition } from '../composition.ts';
 import { failureOf } from '../locations/answers.ts';
 import { exists, failuresOf, type Spot, type Standing, survey } from '../locations/survey.ts';
@@ -11,7 +11,7 @@ export interface Statuses {
   readonly found: readonly Standing[];
   /** Why others did not say; null when all did. */
   readonly failure: Refused | null;
-  /** That of one that could be asked: a file stands in the way, or the caller may not look there. */
+  /** That of one that could be asked: the caller may not look there. */
   readonly refusal: Refused | null;
 }
 
@@ -22,7 +22,7 @@ export async function findStatuses(
   options: AskOptions = {},
 ): Promise<Statuses[]> {
   return (await survey(c, spots, options)).map((standings) => {
-    const failures = failuresOf(standings).filter((each) => !isNotFound(each));
+    const failures = failuresOf(standings).filter((each) => !isNotFound(each) && !isBelowFile(each));
     return {
       found: standings.filter(exists),
       failure: failureOf(failures),

@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Failure } from '../../call/failure.ts';
 import type { Plain } from '../../wire/messages.ts';
-import { type Answer, isNotFound, tellingFailure } from '../answer.ts';
+import { type Answer, isBelowFile, isNotFound, tellingFailure } from '../answer.ts';
 import type { Composition, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
+import { failureOf } from '../locations/answers.ts';
 import type { Refused } from '../refused.ts';
 import { clientMethod, type Request } from '../request.ts';
 import { readAnswer } from '../unreadable.ts';
@@ -32,8 +34,6 @@ export interface GatherOptions {
 }
 
 const COUNT_FIELD = { getContentSummary: 'summary', getQuotaUsage: 'usage' } as const;
-const PARENT_NOT_DIRECTORY = 'org.apache.hadoop.fs.ParentNotDirectoryException';
-const ACCESS_CONTROL = 'org.apache.hadoop.security.AccessControlException';
 
 /** Requests made, or answers read, before other events have their turn. */
 const CELLS_PER_TURN = 64;
@@ -197,7 +197,7 @@ class Found {
     const answer = this.#answers.get(nameOf('getFileInfo', place));
     if (answer === undefined || isMissing(answer)) return false;
     if (answer.ok) return readAnswer(this.#c, answer, clientMethod('getFileInfo'))['fs'] !== undefined;
-    if (answer.refused.className === ACCESS_CONTROL) return true;
+    if (answer.refused.className === Failure.ACCESS_CONTROL) return true;
     if (!answer.unavailable || !this.#partial) throw answer.refused;
     return false;
   }
@@ -214,12 +214,12 @@ class Found {
       missing.length < answers.length ? tellingFailure(answers.filter((each) => !isMissing(each))) : null;
     if (failure !== null) throw failure;
     if (located.atMount || located.mountsBelow) return;
-    throw tellingFailure(missing) ?? located.unresolved ?? new Error(`${located.path} has no location`);
+    throw failureOf(missing) ?? located.unresolved ?? new Error(`${located.path} has no location`);
   }
 }
 
 function isMissing(answer: Answer): answer is Answer & { ok: false } {
-  return isNotFound(answer) || (!answer.ok && answer.refused.className === PARENT_NOT_DIRECTORY);
+  return isNotFound(answer) || isBelowFile(answer);
 }
 
 /** The nearest cell around that is counted with what is below it. */

@@ -11,7 +11,7 @@ import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { Status } from '../../wire/reply-head.ts';
 import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { textOf } from '../../wire/text.ts';
-import { FILE_NOT_FOUND } from '../answer.ts';
+import { FILE_NOT_FOUND, tellsOfFileAbove } from '../answer.ts';
 import { Refused } from '../refused.ts';
 import { type SyntheticStatus, syntheticStatus } from './synthetic.ts';
 
@@ -74,7 +74,7 @@ export function enterView(engine: Engine, call: Call, made: MadeAnswer): number 
 }
 
 /**
- * A mount point whose nameservice answers. Where its target is missing (for a status and a listing an empty answer, else FileNotFoundException)
+ * A mount point whose nameservice answers. Where its target is missing (for a status and a listing an empty answer, else FileNotFoundException; or a file is above it)
  * the mount point is there nevertheless.
  */
 class MountPointReply extends OwnReply {
@@ -94,7 +94,7 @@ class MountPointReply extends OwnReply {
 
   override onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
     const { answers } = this.engine;
-    if (scan.status === Status.SUCCESS || this.engine.errorOf(scan, buffer).className !== FILE_NOT_FOUND) {
+    if (scan.status === Status.SUCCESS || !this.#isMissing(this.engine.errorOf(scan, buffer))) {
       super.onReply(call, scan, buffer, start, end);
       return;
     }
@@ -115,6 +115,11 @@ class MountPointReply extends OwnReply {
     return target === null
       ? body
       : translateAnswer(method, body, textOf(target, 0, target.length), this.#path, this.#prefixBytes);
+  }
+
+  /** Below a file nothing can be, also where the caller is told in other words. */
+  #isMissing(error: { readonly className: string; readonly message: string }): boolean {
+    return error.className === FILE_NOT_FOUND || tellsOfFileAbove(error);
   }
 
   #make(call: Call): Buffer {

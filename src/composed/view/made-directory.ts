@@ -4,7 +4,7 @@ import type { Engine } from '../../call/engine.ts';
 import { Failure } from '../../call/failure.ts';
 import type { Method } from '../../call/method.ts';
 import { decodePlain, encode, MessageError, messageType, type Plain } from '../../wire/messages.ts';
-import { type Failed, FILE_NOT_FOUND, type Success } from '../answer.ts';
+import { type Failed, FILE_NOT_FOUND, type Success, tellsOfFileAbove } from '../answer.ts';
 import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
 import { type Located, locate, pathOf, requireTargets } from '../locate.ts';
 import { answerOf } from '../locations/answers.ts';
@@ -106,8 +106,8 @@ async function searchOrMake(c: Composition, place: Located): Promise<Outcome> {
     requireTargets(place);
     return await searchLocations(c, place);
   } catch (error) {
-    const isMissing = error instanceof Refused && error.className === FILE_NOT_FOUND;
-    const synthetic = isMissing ? syntheticAt(c.engine, place) : null;
+    const hasNothing = error instanceof Refused && (error.className === FILE_NOT_FOUND || tellsOfFileAbove(error));
+    const synthetic = hasNothing ? syntheticAt(c.engine, place) : null;
     if (synthetic === null) throw error;
     return answerMade(c.call, place.path, synthetic);
   }
