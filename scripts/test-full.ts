@@ -1,5 +1,5 @@
 /**
- * Everything that `npm test`, `npm run test:browser` and `npm run test:hadoop` run, then what takes longer: ten minutes of shell traffic
+ * Everything that `npm test`, `npm run test:browser`, `npm run test:zookeeper` and `npm run test:hadoop` run, then what takes longer: ten minutes of shell traffic
  * with dying NameNodes.
  * Last line: the sum of all tests; exits 1 when anything failed.
  */
@@ -15,6 +15,7 @@ const ENVIRONMENT: NodeJS.ProcessEnv = { ...process.env, SWITCHYARD_TEST_FULL: '
 const STEPS: readonly [name: string, args: readonly string[]][] = [
   ['tests', [vitest, 'run', '--config', 'test/vitest.config.ts']],
   ['tests in a browser', [vitest, 'run', '--config', 'test/browser/vitest.config.ts']],
+  ['tests with a real ZooKeeper', [vitest, 'run', '--config', 'test/zookeeper/vitest.config.ts']],
   ['tests with a real Hadoop', [vitest, 'run', '--config', 'test/hadoop/vitest.config.ts']],
   ['ten minutes with dying NameNodes', ['scripts/chaos-shell.ts']],
 ];

@@ -4,21 +4,20 @@ import type { Groups } from '../config/groups.ts';
 import type { Impersonation } from '../control/impersonation.ts';
 import type { Log } from '../control/log.ts';
 import type { DisabledNameservices } from '../control/store/disabled.ts';
-import type { MountRecords } from '../control/store/mount-records.ts';
 import type { RouterRecords } from '../control/store/router-records.ts';
 import type { StateStore } from '../control/store/state-store.ts';
 import type { Settings } from '../shared/settings.ts';
 import { Access } from './access.ts';
 import { AdminPort } from './admin-port.ts';
 import { MountVerbs } from './mounts.ts';
-import type { PathLookup, QuotaPush, SafeModeAdmin, UsageFigures } from './parts.ts';
+import type { MountAdmin, PathLookup, QuotaPush, SafeModeAdmin, UsageFigures } from './parts.ts';
 import { RouterRefresh } from './router-refresh.ts';
 import { RouterVerbs } from './router-verbs.ts';
 
 /** The State Store with what is kept in it. */
 export interface AdminStore {
   readonly store: StateStore;
-  readonly mounts: MountRecords;
+  readonly mounts: MountAdmin;
   readonly disabled: DisabledNameservices;
   readonly routers: RouterRecords;
 }
@@ -37,6 +36,8 @@ export interface AdministrationOptions {
   readonly lookup: PathLookup;
   /** Nameservices with NameNodes behind this router, disabled or not. */
   known(): readonly string[];
+  /** Resolves when the mount table as it is now is in force in all threads, or when that takes too long. Left out: it is at once. */
+  readonly published?: () => Promise<boolean>;
   readonly usage: UsageFigures;
   /** Null: quotas are off. */
   readonly quotas: QuotaPush | null;
@@ -54,7 +55,11 @@ export class Administration implements AsyncDisposable {
   constructor(options: AdministrationOptions) {
     const { settings, admin, stateStore, safeMode, groups, impersonation, lookup, known, usage, quotas, log } = options;
     const { routerUser, superGroup } = settings;
-    const reload = (): Promise<boolean> => stateStore?.store.load('MountTable', true) ?? Promise.resolve(false);
+    const reload = async (): Promise<boolean> => {
+      const isLoaded = (await stateStore?.store.load('MountTable', true)) ?? false;
+      await options.published?.();
+      return isLoaded;
+    };
     this.access = new Access({
       routerUser,
       superGroup,

@@ -7,13 +7,15 @@ import { readStateStore, type StateStore, UNREAD_STORE } from '../config/state-s
 import { findLocalHosts, readTopology, requireNameservices } from '../config/topology.ts';
 import { createLog, type Log } from '../control/log.ts';
 import type { RunningRouter } from '../control/router-types.ts';
-import { RecordCache } from '../control/store/record-cache.ts';
 import { type MountEntry, MountError } from '../mount/entry.ts';
 import { readMountOptions } from '../mount/spec.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
+import type { StoreDriver } from '../state-store/driver.ts';
 import { FileDriver } from '../state-store/file-driver.ts';
+import { ZooKeeperDriver } from '../state-store/zookeeper-driver.ts';
 import { CONFIG_FLAGS, readOverrides } from './config-flags.ts';
 import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
+import { readVersion } from './version.ts';
 
 /** What a router is started with: the flags of `start`. Paths are relative to the working directory. */
 export interface StartOptions {
@@ -51,7 +53,8 @@ export async function run(args: string[]): Promise<number> {
     insecure: { type: 'string', multiple: true },
   });
   const { router, log } = await launch({ ...others, configDir, mounts, mountsFile });
-  printLine(JSON.stringify({ ready: true, pid: process.pid, rpc: router.rpc }));
+  const admin = router.admin === '' ? {} : { admin: router.admin };
+  printLine(JSON.stringify({ ready: true, pid: process.pid, rpc: router.rpc, ...admin }));
   return await serve(router, log, process);
 }
 
@@ -121,24 +124,47 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
     if (!isProtectionKey(key)) throw new UsageError(`--insecure ${key}: not one of ${protectionKeys().join(', ')}`);
   }
   const overrides = [...readOverrides(options), ...readThreadFlags(options)];
-  const configuration = new Configuration({ directory: options.configDir ?? directoryByDefault(options), overrides });
+  const directory = options.configDir ?? directoryByDefault(options);
+  const configuration = new Configuration({ directory, overrides });
   const passed = refuseUnprotected(configuration, insecure);
   const localHosts = await findLocalHosts(configuration);
   const topology = requireNameservices(readTopology(configuration, localHosts), configuration);
   const settings = readSettings(configuration, topology);
   const store = readStateStore(configuration);
   const hasGivenMounts = (options.mounts ?? []).length > 0 || options.mountsFile !== undefined;
-  if ((store.kind === 'unread' || store.kind === 'zookeeper') && !hasGivenMounts) {
+  if (store.kind === 'unread' && !hasGivenMounts) {
     throw configuration.error(store.key, UNREAD_STORE.problem, UNREAD_STORE.remedy);
   }
   await requireLocalHost(configuration);
   const log = options.log ?? (await createLog(settings.logLevel));
   const given = readGivenMounts(options, settings, topology);
   logReview(reviewConfiguration(configuration, localHosts), passed, log);
-  const entries = mergeMounts(given, await readStoredMounts(store, settings, topology, log));
-  warnOfUnservedPaths(entries, settings, log);
+  if (store.kind === 'none' || store.kind === 'unread') warnOfUnservedPaths(given, settings, log);
   const { startRouter } = await import('../control/router.ts');
-  return { router: await startRouter({ settings, topology, entries, configuration, log }), log };
+  const { openAdministration } = await import('../admin/open.ts');
+  const readConfiguration = (): Configuration => new Configuration({ directory, overrides });
+  const opened = { settings, topology, configuration, readConfiguration, log };
+  const router = await startRouter({
+    settings,
+    topology,
+    entries: given,
+    driver: driverOf(store, log),
+    configuration,
+    version: {
+      version: readVersion(),
+      compileInfo: `switchyard on node ${process.versions.node}`,
+      startedMs: Math.round(performance.timeOrigin),
+    },
+    log,
+    openAdministration: (services) => openAdministration(opened, services),
+  });
+  return { router, log };
+}
+
+function driverOf(store: StateStore, log: Log): StoreDriver | null {
+  if (store.kind === 'file') return new FileDriver(store.directory);
+  if (store.kind === 'zookeeper') return new ZooKeeperDriver(store.zookeeper, (text) => log.info(text));
+  return null;
 }
 
 function directoryByDefault({ configDir }: StartOptions): string | null {
@@ -172,39 +198,6 @@ function readGivenMounts(
     );
   }
   return entries;
-}
-
-/** Records that cannot be used are reported and left out: one bad record must not keep a router from starting. */
-async function readStoredMounts(
-  store: StateStore,
-  settings: Settings,
-  topology: Topology,
-  log: Log,
-): Promise<MountEntry[]> {
-  if (store.kind !== 'file') return [];
-  const { directory } = store;
-  const { records, problems } = await new FileDriver(directory).readAll('MountTable');
-  const cache = new RecordCache('MountTable', settings);
-  cache.endRead(records, problems, (stored) => stored);
-  for (const { place, reason } of cache.problems) log.warn({ file: place }, `State Store: ${reason}`);
-  const entries = Array.from(cache.records.values(), ({ record }) => record.entry);
-  for (const entry of entries) {
-    const unknown = unknownNameservice(entry, topology);
-    if (unknown !== null) {
-      log.warn(
-        { mount: entry.sourcePath, nameservice: unknown },
-        'State Store: a mount leads to a nameservice that is not behind this router',
-      );
-    }
-  }
-  log.info({ directory, mounts: entries.length }, 'State Store read');
-  return entries;
-}
-
-/** Mounts of the command line, and the stored ones of other source paths. */
-function mergeMounts(given: readonly MountEntry[], stored: readonly MountEntry[]): MountEntry[] {
-  const paths = new Set(given.map(({ sourcePath }) => sourcePath));
-  return [...stored.filter(({ sourcePath }) => !paths.has(sourcePath)), ...given];
 }
 
 function warnOfUnservedPaths(entries: readonly MountEntry[], { defaultNameservice }: Settings, log: Log): void {

@@ -38,6 +38,8 @@ export interface AskOptions {
    * when others can answer instead, so that a sick nameservice is not felt.
    */
   readonly unreachedMs?: number;
+  /** After this time a nameservice that has not answered counts as unavailable, reached or not. Left out: it is waited for. */
+  readonly unansweredMs?: number;
   /** In the router's own name, for what the router must know and the client need not be allowed to ask. */
   readonly asRouter?: boolean;
 }
@@ -204,7 +206,10 @@ export class Composition {
     const silent = target.namenode === undefined ? this.#silent.get(nameservice) : undefined;
     if (silent !== undefined && unreachedMs <= silent.unreachedMs) return Promise.resolve(silent.answer);
     return new Promise((resolve) => {
-      const limits = { unreachedMs, untilMs };
+      const limits = {
+        unreachedMs,
+        untilMs: Math.min(untilMs, engine.clock.nowMs + (options.unansweredMs ?? Number.POSITIVE_INFINITY)),
+      };
       const part = new Part(engine, nameservice, limits, (answer) => {
         this.#parts--;
         if (!answer.ok && answer.unavailable && answer.uncertain !== true && target.namenode === undefined) {

@@ -27,7 +27,10 @@ export interface Located {
    * destinations: what is deleted stays in its nameservice, and needs them there.
    */
   readonly everywhere: boolean;
-  /** LOCAL: a directory is in the nameservices of those who made it, what is in it may be in any of them. */
+  /**
+   * A directory may be in several of them: with LOCAL those who made it each have their own, with HASH it came there by a rename or from
+   * another order. What is in it may be in any of them.
+   */
   readonly scattered: boolean;
   readonly faultTolerant: boolean;
   readonly readOnly: boolean;
@@ -66,7 +69,7 @@ export function locate(engine: Engine, call: Call, spelled: Buffer, mountCheck: 
     unresolved: isUnresolved ? new Refused(resolver.className, resolver.message) : null,
     mountPoint,
     everywhere: trash !== null || (several && (inTrash || (order !== null && isAllOrder(order)))),
-    scattered: several && !inTrash && order === 'LOCAL',
+    scattered: several && !inTrash && order !== null && !isAllOrder(order),
     faultTolerant: several && snapshot.isFaultTolerant(mount),
     readOnly: mount >= 0 && snapshot.isReadOnly(mount),
     atMount,

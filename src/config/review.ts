@@ -88,7 +88,10 @@ function reviewKeys(configuration: Configuration): ReviewedKey[] {
 function isWithoutEffect(configuration: Configuration, name: string): boolean {
   const key = findKey(name);
   if (key === null || !configuration.isSet(name)) return false;
-  if (name === DRIVER) return storeKind(configuration) !== 'file';
+  if (name === DRIVER) {
+    const kind = storeKind(configuration);
+    return kind === 'none' || kind === 'unread';
+  }
   return (
     key.status === 'later' && key.protects === undefined && configuration.effective(name).value.trim() !== key.default
   );
@@ -166,7 +169,7 @@ function reviewNamenodes(configuration: Configuration): Finding[] {
 function reviewStateStore(configuration: Configuration): Finding[] {
   try {
     const store = readStateStore(configuration);
-    if (store.kind === 'unread' || store.kind === 'zookeeper') {
+    if (store.kind === 'unread') {
       const { key } = store;
       const message = `${UNREAD_STORE.problem}; ${UNREAD_STORE.remedy}`;
       return [finding('warning', configuration.origin(key), key, message)];

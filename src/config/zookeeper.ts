@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { type Acl, type Credentials, Permission } from '../state-store/zookeeper/protocol.ts';
 import { type HostPort, parseAddress } from './address.ts';
 import { ValueError } from './config-error.ts';
 import type { Configuration } from './configuration.ts';
@@ -11,25 +12,21 @@ const PARENT = 'dfs.federation.router.store.driver.zk.parent-path';
 const DEFAULT_PORT = 2181;
 /** Most servers of an ensemble that are tried. */
 const MAX_SERVERS = 64;
-const PERMISSION_BITS: Readonly<Record<string, number>> = { r: 1, w: 2, c: 4, d: 8, a: 16 };
-
-export interface ZooKeeperAcl {
-  /** r 1, w 2, c 4, d 8, a 16. */
-  readonly permissions: number;
-  readonly scheme: string;
-  readonly id: string;
-}
+const { READ: r, WRITE: w, CREATE: c, DELETE: d, ADMIN: a } = Permission;
+const RIGHTS: Readonly<Record<string, number>> = { r, w, c, d, a };
 
 export interface ZooKeeperSettings {
   readonly servers: readonly HostPort[];
   /** '' or a path below which everything lies. */
   readonly chroot: string;
   readonly parentPath: string;
+  /** Session time-out, and longest time of a single request. */
   readonly timeoutMs: number;
   readonly numRetries: number;
   readonly retryIntervalMs: number;
-  readonly acl: readonly ZooKeeperAcl[];
-  readonly auth: readonly { readonly scheme: string; readonly auth: string }[];
+  /** Of the parent path and of the record types; records are open to all, as Java's are. */
+  readonly acl: readonly Acl[];
+  readonly auth: readonly Credentials[];
 }
 
 /**
@@ -107,7 +104,7 @@ function readItems(configuration: Configuration, key: string): string[] {
   }
 }
 
-function parseAcl(configuration: Configuration, item: string): ZooKeeperAcl {
+function parseAcl(configuration: Configuration, item: string): Acl {
   const refuse = (problem: string): never => {
     throw configuration.error(ACL, problem, 'write scheme:id:rights, rights of r w c d a, e.g. digest:user:HASH:rwcda');
   };
@@ -115,14 +112,13 @@ function parseAcl(configuration: Configuration, item: string): ZooKeeperAcl {
   const last = item.lastIndexOf(':');
   if (first < 1 || last === first) return refuse(`'${item}' is not scheme:id:rights`);
   let permissions = 0;
-  for (const letter of item.slice(last + 1))
-    permissions |= PERMISSION_BITS[letter] ?? refuse(`'${letter}' is no right`);
+  for (const letter of item.slice(last + 1)) permissions |= RIGHTS[letter] ?? refuse(`'${letter}' is no right`);
   if (permissions === 0) return refuse(`'${item}' gives no right`);
   return { permissions, scheme: item.slice(0, first), id: item.slice(first + 1, last) };
 }
 
 /** Says nothing of the item: it is a secret. */
-function parseAuth(configuration: Configuration, item: string): { scheme: string; auth: string } {
+function parseAuth(configuration: Configuration, item: string): Credentials {
   const colon = item.indexOf(':');
   if (colon < 1) {
     throw configuration.error(AUTH, 'an item is not scheme:auth', 'write scheme:auth, e.g. digest:user:password');

@@ -1,20 +1,56 @@
 import type { Configuration } from '../config/configuration.ts';
+import type { Groups } from '../config/groups.ts';
 import type { MountEntry } from '../mount/entry.ts';
+import type { ControlBlock } from '../shared/control-block.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
+import type { StoreDriver } from '../state-store/driver.ts';
+import type { Federation } from './federation.ts';
+import type { Impersonation } from './impersonation.ts';
 import type { Log } from './log.ts';
+
+/** What this router says of itself in its record in the State Store. */
+export interface RouterVersion {
+  readonly version: string;
+  readonly compileInfo: string;
+  /** ms since 1970. */
+  readonly startedMs: number;
+}
+
+/** What administration works on; see admin/administration.ts. */
+export interface RouterServices {
+  readonly federation: Federation;
+  readonly block: ControlBlock;
+  readonly groups: Groups;
+  readonly impersonation: Impersonation;
+}
+
+/** The router's administration, opened before clients are served. */
+export interface OpenAdministration {
+  /** host:port for this router's record; '' without an admin port. */
+  readonly adminAddress: string;
+  stop(): Promise<void>;
+}
 
 export interface RouterOptions {
   readonly settings: Settings;
   readonly topology: Topology;
+  /** Mount points of the command line. */
   readonly entries: readonly MountEntry[];
+  /** Null: there is no State Store. */
+  readonly driver: StoreDriver | null;
   readonly configuration: Configuration;
+  readonly version: RouterVersion;
   readonly log: Log;
+  /** Opens the administration of this router; null: it has none. Rejects with ListenError. */
+  readonly openAdministration: ((services: RouterServices) => Promise<OpenAdministration>) | null;
 }
 
 /** A router that serves clients. */
 export interface RunningRouter {
   /** host:port of the client port, with the real port. */
   readonly rpc: string;
+  /** host:port of the admin port; '' without one. */
+  readonly admin: string;
   /**
    * Stops accepting, answers new calls with StandbyException, lets calls in flight finish for `Settings.drainMs`, and closes. Resolves
    * with the number of calls that did not finish; asked again, with the same answer.

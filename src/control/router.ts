@@ -1,3 +1,4 @@
+import { Groups, readGroupOptions } from '../config/groups.ts';
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
@@ -5,20 +6,17 @@ import { Counters, createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords } from '../shared/epochs.ts';
 import type { FromThread } from '../threads/messages.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
-import { Heartbeats } from './heartbeats.ts';
+import { Federation } from './federation.ts';
 import { Impersonation } from './impersonation.ts';
 import { raiseInlining } from './jit.ts';
 import { Listeners } from './listeners.ts';
 import type { Log } from './log.ts';
-import { MountPublisher } from './mount-publisher.ts';
 import { requireFreePort } from './port-probe.ts';
-import { ListenError, type RouterOptions, type RunningRouter } from './router-types.ts';
+import { ListenError, type OpenAdministration, type RouterOptions, type RunningRouter } from './router-types.ts';
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
 /** Size of each ring between an acceptor and a worker. */
 const RING_BYTES = 1024 * 1024;
-/** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
-const FIRST_HEARTBEATS_MS = 300;
 /** Pause before an acceptor that took the place of a dead one tries again to get the port. */
 const LISTEN_AGAIN_MS = 500;
 /** Longest wait for threads to end after everything was said. */
@@ -40,6 +38,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
 /** The main thread's side of a router: supervises acceptors and workers, and decides what they ask. */
 class Router implements RunningRouter, ThreadEvents {
   rpc = '';
+  admin = '';
   readonly closed: Promise<number>;
   readonly #options: RouterOptions;
   readonly #log: Log;
@@ -48,8 +47,8 @@ class Router implements RunningRouter, ThreadEvents {
   readonly #acceptors: ThreadPool;
   /** None with the inline hand-off, where every acceptor thread is a worker too. */
   readonly #workers: ThreadPool | null;
-  readonly #publisher: MountPublisher;
-  readonly #heartbeats: Heartbeats;
+  readonly #federation: Federation;
+  readonly #groups: Groups;
   readonly #impersonation: Impersonation;
   readonly #closed = Promise.withResolvers<number>();
   readonly #listeners: Listeners;
@@ -59,6 +58,7 @@ class Router implements RunningRouter, ThreadEvents {
   #onDrained: () => void = () => {};
   readonly #cuts = new Map<RouterThread, number>();
   #stop: Promise<void> | null = null;
+  #administration: OpenAdministration | null = null;
 
   constructor(options: RouterOptions) {
     const { settings, topology, configuration, log } = options;
@@ -77,11 +77,19 @@ class Router implements RunningRouter, ThreadEvents {
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
     };
-    this.#publisher = new MountPublisher(
-      this.#share.epochs,
-      topology.nameservices.map(({ id }) => id),
-    );
-    const epoch = (): number => this.#publisher.epoch;
+    this.#federation = new Federation({
+      settings,
+      topology,
+      configuration,
+      given: options.entries,
+      driver: options.driver,
+      block: this.#block,
+      epochs: this.#share.epochs,
+      version: options.version,
+      log,
+      tell: (message) => this.#tellEngines((thread) => thread.tell(message)),
+    });
+    const epoch = (): number => this.#federation.publisher.epoch;
     this.#acceptors = new ThreadPool(
       inline ? 'inline' : 'acceptor',
       settings.acceptors,
@@ -95,37 +103,36 @@ class Router implements RunningRouter, ThreadEvents {
       ? null
       : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
     this.#listeners = new Listeners(this.#acceptors.threads, settings.rpcPort);
-    this.#heartbeats = new Heartbeats(
-      settings,
-      topology,
-      this.#block,
-      log,
-      configuration.readDurationMs('dfs.federation.router.heartbeat.interval'),
-      (pool, nameservice) =>
-        this.#tellEngines((thread) => thread.tell({ kind: 'block-pools', pools: [[pool, nameservice]] })),
-    );
-    this.#impersonation = new Impersonation(configuration);
+    this.#groups = new Groups(readGroupOptions(configuration));
+    this.#impersonation = new Impersonation(configuration, this.#groups);
   }
 
   async start(): Promise<void> {
-    const { entries, settings, topology } = this.#options;
+    const { settings, topology, openAdministration } = this.#options;
     const tight = judgeDescriptorLimit(readDescriptorLimit(), settings, topology);
     if (tight !== null) this.#log.warn(tight);
-    await Promise.all([
-      this.#publisher.build(entries),
-      Promise.race([this.#heartbeats.start(), new Promise((resolve) => setTimeout(resolve, FIRST_HEARTBEATS_MS))]),
-      this.#startThreads(),
-    ]);
+    await Promise.all([this.#federation.start(), this.#startThreads()]);
+    if (openAdministration !== null) {
+      this.#administration = await openAdministration({
+        federation: this.#federation,
+        block: this.#block,
+        groups: this.#groups,
+        impersonation: this.#impersonation,
+      });
+      this.admin = this.#administration.adminAddress;
+    }
     for (const thread of this.#engines()) this.#prepareEngine(thread);
     if (settings.acceptors > 1 && settings.rpcPort !== 0) await this.#probePort();
     this.#serving = true;
     for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
     const port = await this.#listeners.all;
     this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${port}`;
+    this.#federation.serve(this.admin);
     this.#log.info(
       {
         rpc: this.rpc,
-        mounts: entries.length,
+        ...(this.admin === '' ? {} : { admin: this.admin }),
+        mounts: this.#federation.live.entries.length,
         handoff: settings.handoff,
         acceptors: settings.acceptors,
         workers: settings.workers,
@@ -163,6 +170,8 @@ class Router implements RunningRouter, ThreadEvents {
     reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
     for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
+    // It holds no mount table any more.
+    this.#federation.live.onAnnounced();
   }
 
   onHopeless(thread: RouterThread): void {
@@ -185,6 +194,9 @@ class Router implements RunningRouter, ThreadEvents {
           .then((refusal) => thread.tell({ kind: 'authorized', connection, generation, refusal }));
         break;
       }
+      case 'announced':
+        this.#federation.live.onAnnounced();
+        break;
       case 'note':
         this.#log.warn({ thread: `${thread.kind} ${thread.index}` }, message.text);
         break;
@@ -251,9 +263,7 @@ class Router implements RunningRouter, ThreadEvents {
   }
 
   #prepareEngine(thread: RouterThread): void {
-    const buffer = this.#publisher.buffer;
-    if (buffer !== null) thread.tell({ kind: 'snapshot', buffer });
-    thread.tell({ kind: 'block-pools', pools: this.#heartbeats.blockPools });
+    this.#federation.tellAll((message) => thread.tell(message));
   }
 
   /** Gives it its workers, and clients as soon as there is one. */
@@ -293,9 +303,13 @@ class Router implements RunningRouter, ThreadEvents {
   }
 
   async #runStop(): Promise<void> {
-    this.#heartbeats.stop();
     this.#log.debug(readCounters(this.#share.counters), 'counters at the end');
-    const ended = Promise.all([this.#acceptors.stop(), this.#workers?.stop(), this.#publisher.close()]);
+    const ended = Promise.all([
+      this.#acceptors.stop(),
+      this.#workers?.stop(),
+      this.#administration?.stop(),
+      this.#federation.stop(),
+    ]);
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, STOP_MS).unref())]);
   }
 }

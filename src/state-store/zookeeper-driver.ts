@@ -6,7 +6,8 @@
  * A node is created together with its data, so that no reader meets an empty one. What cannot be read is reported and kept. Mount entries
  * and disabled nameservices are watched: a record is read again only when its watch has fired.
  */
-import { formatAddress, type HostPort } from '../config/address.ts';
+import { formatAddress } from '../config/address.ts';
+import type { ZooKeeperSettings } from '../config/zookeeper.ts';
 import {
   MAX_RECORDS,
   type PutOptions,
@@ -19,7 +20,7 @@ import {
 } from './driver.ts';
 import { unusableNameReason } from './record-names.ts';
 import { RECORD_TYPES, type RecordType } from './records.ts';
-import { type Acl, type Credentials, ErrorCode, isCode, OPEN_ACL, ZooKeeperError } from './zookeeper/protocol.ts';
+import { ErrorCode, isCode, OPEN_ACL, ZooKeeperError } from './zookeeper/protocol.ts';
 import { Session } from './zookeeper/session.ts';
 
 /** Changes of these are told; membership and routers are polled, they change all the time. */
@@ -35,20 +36,6 @@ const COALESCE_MS = 20;
 /** Attempts of a write that others undo in between: created, removed, created … */
 const MAX_ATTEMPTS = 5;
 
-export interface ZooKeeperStore {
-  readonly servers: readonly HostPort[];
-  /** '' or a path that all others are below. */
-  readonly chroot: string;
-  readonly parentPath: string;
-  /** Session time-out, and longest time of a single request. */
-  readonly timeoutMs: number;
-  readonly numRetries: number;
-  readonly retryIntervalMs: number;
-  /** Of the parent path and of the record types; records are open to all, as Java's are. */
-  readonly acl: readonly Acl[];
-  readonly auth: readonly Credentials[];
-}
-
 /** What was last read of one watched type. */
 interface Known {
   names: readonly string[];
@@ -58,7 +45,7 @@ interface Known {
 
 export class ZooKeeperDriver implements StoreDriver {
   readonly isVersioned = true;
-  readonly #store: ZooKeeperStore;
+  readonly #store: ZooKeeperSettings;
   readonly #session: Session;
   readonly #onRemark: (text: string) => void;
   readonly #root: string;
@@ -71,7 +58,7 @@ export class ZooKeeperDriver implements StoreDriver {
   onChange: (type: RecordType) => void = () => {};
 
   /** `onRemark` gets what is worth a line in the log: connected, lost, expired. */
-  constructor(store: ZooKeeperStore, onRemark: (text: string) => void = () => {}) {
+  constructor(store: ZooKeeperSettings, onRemark: (text: string) => void = () => {}) {
     this.#store = store;
     this.#onRemark = onRemark;
     this.#root = `${store.chroot}${store.parentPath === '/' ? '' : store.parentPath}`;

@@ -1,6 +1,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ClientIdentity } from '../handoff/link.ts';
 import type { RingPlumbing } from '../handoff/ring-end.ts';
+import type { UsageData } from '../mount/given-usage.ts';
+import type { FigureData } from '../mount/order/figures.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 
@@ -26,6 +28,10 @@ export type ToThread =
   | { readonly kind: 'peer-down'; readonly peer: number }
   | { readonly kind: 'snapshot'; readonly buffer: SharedBytes }
   | { readonly kind: 'block-pools'; readonly pools: readonly (readonly [string, number])[] }
+  /** What is used under mount points with limits; takes the place of all that was known. */
+  | { readonly kind: 'quota-usage'; readonly usage: UsageData }
+  /** What LOCAL and SPACE go by; takes the place of all that was known. */
+  | { readonly kind: 'order-figures'; readonly data: FigureData }
   | { readonly kind: 'listen'; readonly port: number }
   | {
       readonly kind: 'authorized';
@@ -48,6 +54,8 @@ export type FromThread =
       readonly identity: ClientIdentity;
     }
   | { readonly kind: 'note'; readonly text: string }
+  /** It is on the mount snapshot that it was given last, and says so in its epoch word. */
+  | { readonly kind: 'announced' }
   | { readonly kind: 'drained' }
   /** Answer to `stop`: calls that were outstanding. */
   | { readonly kind: 'stopped'; readonly cut: number };

@@ -1,4 +1,6 @@
 import { Engine } from '../call/engine.ts';
+import { givenUsage } from '../mount/given-usage.ts';
+import { GivenFigures } from '../mount/order/figures.ts';
 import { MountSnapshot } from '../mount/snapshot.ts';
 import { Counters } from '../shared/counters.ts';
 import { announceEpoch } from '../shared/epochs.ts';
@@ -17,10 +19,20 @@ export function tellEngine(engine: Engine, start: ThreadStart, message: ToThread
       const snapshot = MountSnapshot.from(message.buffer);
       engine.resolver.snapshot = snapshot;
       announceEpoch(start.epochs, start.thread, snapshot.epoch);
+      start.port.postMessage({ kind: 'announced' } satisfies FromThread);
       return true;
     }
     case 'block-pools':
       for (const [pool, nameservice] of message.pools) engine.blockPools.set(pool, nameservice);
+      return true;
+    case 'quota-usage':
+      engine.quotaUsage = givenUsage(message.usage);
+      return true;
+    case 'order-figures':
+      engine.figures = new GivenFigures(
+        message.data,
+        start.topology.nameservices.map(({ id }) => id),
+      );
       return true;
     default:
       return false;

@@ -165,6 +165,82 @@ describe('create', () => {
   });
 });
 
+/** LOCAL without figures is HASH: what is in `d` belongs to ns1. */
+describe('directories in one location', () => {
+  const LOCAL = severalMount('LOCAL');
+  const asked = (namenode: ScriptedNameNode) => namenode.callsOf({ method: 'getFileInfo' }).map(({ path }) => path);
+  const SICK = [
+    ['dead', async (namenode: ScriptedNameNode) => await namenode.stop()],
+    [
+      'silent',
+      async (namenode: ScriptedNameNode) => {
+        namenode.handler = () => {};
+      },
+    ],
+  ] as const;
+
+  for (const [how, spoil] of SICK) {
+    for (const [sick, well] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      it(`create and mkdirs go to the parent in ns${well} although ns${sick} is ${how}`, async () => {
+        const { client } = await start(LOCAL);
+        const namenodes = [ns0, ns1] as const;
+        namenodes[well].handler = holding(`/m${well}`, `/m${well}/d`);
+        await spoil(namenodes[sick]);
+        await client.result(create('/m/d/f'));
+        expect(await client.result(mkdirs('/m/d/e'))).toEqual({ result: true });
+        expect(namenodes[well].callsOf({ method: 'create' }).map(({ path }) => path)).toEqual([`/m${well}/d/f`]);
+        expect(namenodes[well].callsOf({ method: 'mkdirs' }).map(({ path }) => path)).toEqual([`/m${well}/d/e`]);
+      });
+    }
+  }
+
+  it('create is refused while one that could not be asked may have the parent, or the file', async () => {
+    const { client } = await start(LOCAL);
+    ns1.handler = holding('/m1');
+    await ns0.stop();
+    for (const path of ['/m/d/f', '/m/f']) {
+      const reply = await client.call(create(path));
+      expect(reply).toMatchObject({ exception: STANDBY });
+      expect(reply.message).toContain('in ns0');
+    }
+    expect(methodsAt(ns1)).not.toContain('create');
+  });
+
+  it('create waits for one that is slow while no other has the parent', async () => {
+    const { client } = await start(LOCAL, { settings: { callBudgetMs: 60_000 } });
+    ns1.handler = holding('/m1');
+    const late = holding('/m0', '/m0/d');
+    let unanswered = 2;
+    ns0.handler = (call) => {
+      if (unanswered > 0) unanswered--;
+      else late(call);
+    };
+    await client.result(create('/m/d/f'));
+    expect(ns0.callsOf({ method: 'create' }).map(({ path }) => path)).toEqual(['/m0/d/f']);
+    expect(methodsAt(ns1)).not.toContain('create');
+  });
+
+  it('one round of questions where the parent is there, and one for what is above it', async () => {
+    const { client } = await start(LOCAL);
+    for (const [i, namenode] of [ns0, ns1].entries())
+      namenode.handler = holding(`/m${i}`, ...(i === 0 ? ['/m0/d'] : []));
+    await client.result(create('/m/d/f'));
+    for (const [i, namenode] of [ns0, ns1].entries()) {
+      expect(asked(namenode).toSorted()).toEqual([`/m${i}/d`, `/m${i}/d/f`]);
+      namenode.calls.length = 0;
+    }
+    await client.result(mkdirs('/m/d/x/y/z'));
+    for (const [i, namenode] of [ns0, ns1].entries()) {
+      expect(asked(namenode).toSorted()).toEqual([`/m${i}/d`, `/m${i}/d/x`, `/m${i}/d/x/y`, `/m${i}/d/x/y/z`]);
+    }
+    expect(ns0.callsOf({ method: 'mkdirs' }).map(({ path }) => path)).toEqual(['/m0/d/x/y/z']);
+    expect(methodsAt(ns1)).not.toContain('mkdirs');
+  });
+});
+
 describe('directories everywhere', () => {
   it('mkdirs: made where it can be; that one nameservice has it not is counted', async () => {
     const { router, client } = await start();

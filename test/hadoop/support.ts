@@ -309,6 +309,9 @@ export interface Endpoint extends AsyncDisposable {
   readonly log: string;
 }
 
+/** The router takes changes from its start on: it would wait for other routers to know its mount table. */
+const AT_ONCE = { 'dfs.federation.router.safemode.enable': 'false' };
+
 /** Starts what `kind` names over the rig's configuration and State Store; `keys` override settings of the router. */
 export async function startEndpoint(
   rig: Rig,
@@ -317,7 +320,7 @@ export async function startEndpoint(
 ): Promise<Endpoint> {
   if (kind === 'namenode') return await rig.endpointOf('ns0');
   if (kind === 'java-router') return await JavaRouter.start(rig, keys);
-  const args = Object.entries(keys).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
+  const args = Object.entries({ ...AT_ONCE, ...keys }).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
   return await RouterProcess.start({ configDir: rig.up.conf, args, env: { HADOOP_USER_NAME: rig.up.user } });
 }
 

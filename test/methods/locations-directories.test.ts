@@ -112,6 +112,55 @@ describe('mkdirs', () => {
       }
     },
   );
+
+  for (const order of ['HASH', 'LOCAL']) {
+    prove(
+      'ClientProtocol.mkdirs',
+      `${order}: below a directory, where that is; the targets of the mount do not count`,
+      { mounts: [severalMount(order)] },
+      async (cluster) => {
+        const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+        await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/m0'));
+        await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/hashed/x'));
+        const hashed = await typesAt('/hashed/x');
+        await router.call('ClientProtocol.delete', { src: '/m/hashed', recursive: true });
+        const [owner, other] = hashed[0] === '' ? [1, 0] : [0, 1];
+        for (const at of [owner, other]) {
+          const ns = [ns0, ns1][at];
+          await ns?.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${at}/hashed`));
+          for (const below of ['/hashed/y', '/hashed/y/z/z']) {
+            await router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${below}`));
+            expect(await typesAt(below)).toEqual(at === 0 ? ['IS_DIR', ''] : ['', 'IS_DIR']);
+          }
+          await router.call('ClientProtocol.delete', { src: '/m/hashed', recursive: true });
+          // Without a directory the order says where.
+          await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/hashed/x'));
+          expect(await typesAt('/hashed/x')).toEqual(hashed);
+          await router.call('ClientProtocol.delete', { src: '/m/hashed', recursive: true });
+        }
+      },
+    );
+  }
+
+  prove(
+    'ClientProtocol.mkdirs',
+    'HASH: a file far above is in the way, in whichever nameservice',
+    { mounts: [severalMount('HASH')] },
+    async (cluster) => {
+      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+      for (const [i, ns] of [ns0, ns1].entries()) {
+        await ns.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${i}`));
+        await ns.call('ClientProtocol.create', createRequest(`/m${i}/file${i}`));
+        for (const below of ['x', 'x/y', 'x/y/z']) {
+          const path = `/m/file${i}/${below}`;
+          const expected = `ParentNotDirectoryException: /m/file${i} (is not a directory)`;
+          expect(await refusal(router.call('ClientProtocol.mkdirs', mkdirsRequest(path)))).toBe(expected);
+          expect(await refusal(router.call('ClientProtocol.create', createRequest(path)))).toBe(expected);
+        }
+        expect((await typesAt(`/file${i}`)).toSorted()).toEqual(['', 'IS_FILE']);
+      }
+    },
+  );
 });
 
 describe('delete', () => {
@@ -179,24 +228,26 @@ describe('delete', () => {
     },
   );
 
-  prove(
-    'ClientProtocol.delete',
-    'LOCAL: a directory that several have is gone, and is kept when one has something in it',
-    {
-      mounts: [severalMount('LOCAL')],
-    },
-    async (cluster) => {
-      const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
-      await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/m0/d'));
-      await ns1.call('ClientProtocol.create', createRequest('/m1/d/file'));
-      const remove = (recursive: boolean) => router.call('ClientProtocol.delete', { src: '/m/d', recursive });
-      expect(await refusal(remove(false))).toContain("`/m/d is non empty'");
-      expect(await typesAt('/d')).toEqual(DIRECTORY);
-      expect(await remove(true)).toEqual({ result: true });
-      expect(await typesAt('/d')).toEqual(NONE);
-      expect(await remove(true)).toEqual({ result: false });
-    },
-  );
+  for (const order of ['LOCAL', 'HASH']) {
+    prove(
+      'ClientProtocol.delete',
+      `${order}: a directory that several have is gone, and is kept when one has something in it`,
+      {
+        mounts: [severalMount(order)],
+      },
+      async (cluster) => {
+        const { router, ns0, ns1, typesAt } = await clientsOf(cluster);
+        await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/m0/d'));
+        await ns1.call('ClientProtocol.create', createRequest('/m1/d/file'));
+        const remove = (recursive: boolean) => router.call('ClientProtocol.delete', { src: '/m/d', recursive });
+        expect(await refusal(remove(false))).toContain("`/m/d is non empty'");
+        expect(await typesAt('/d')).toEqual(DIRECTORY);
+        expect(await remove(true)).toEqual({ result: true });
+        expect(await typesAt('/d')).toEqual(NONE);
+        expect(await remove(true)).toEqual({ result: false });
+      },
+    );
+  }
 
   prove('ClientProtocol.delete', 'the mount point itself is refused', { mounts: [severalMount()] }, async (cluster) => {
     const { router } = await clientsOf(cluster);

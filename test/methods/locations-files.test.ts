@@ -94,6 +94,27 @@ describe('create', () => {
     },
   );
 
+  for (const order of ['HASH', 'LOCAL']) {
+    prove(
+      'ClientProtocol.create',
+      `${order}: where its directory is, or the nearest above it`,
+      { mounts: [severalMount(order)] },
+      async (cluster) => {
+        const { router, both } = await clientsOf(cluster);
+        for (const [i, ns] of both.entries()) {
+          for (const name of MANY) {
+            await ns.call('ClientProtocol.mkdirs', mkdirsRequest(`/m${i}/${name}${i}`));
+            for (const below of [`${name}${i}/file`, `${name}${i}/x/y/file`]) {
+              await router.call('ClientProtocol.create', createRequest(`/m/${below}`));
+              const types = await typesOf(both, [`/m0/${below}`, `/m1/${below}`]);
+              expect(types).toEqual(i === 0 ? ['IS_FILE', ''] : ['', 'IS_FILE']);
+            }
+          }
+        }
+      },
+    );
+  }
+
   prove(
     'ClientProtocol.create',
     'a file that exists is overwritten, or refused, where it is',

@@ -1,11 +1,15 @@
 import { describe, expect } from 'vitest';
 import type { Plain } from '../../src/wire/messages.ts';
+import type { MethodClient, MethodCluster } from '../support/method-cluster.ts';
 import { prove } from '../support/prove.ts';
-import { createRequest, mkdirsRequest, refusal, severalMount, statusOf } from '../support/several-mounts.ts';
+import { createRequest, mkdirsRequest, refusal, severalMount, statusOf, typesOf } from '../support/several-mounts.ts';
 
 /** Cases that random sequences (model.test.ts) have come upon. */
 
+/** Names of which HASH puts some in each nameservice. */
+const MANY = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const RANDOM = { mounts: [severalMount('RANDOM')] };
+const HASH = { mounts: [severalMount('HASH')] };
 const ROOT = [{ srcPath: '/', destinations: [{ nameserviceId: 'ns0', path: '/t' }] }];
 
 describe('one namespace', () => {
@@ -68,4 +72,38 @@ describe('one namespace', () => {
       expect(await statusOf(client, '/b/f')).toMatchObject({ fileType: 'IS_FILE' });
     },
   );
+
+  prove('ClientProtocol.create', 'with HASH, below a directory that was renamed: there', HASH, async (cluster) => {
+    await makeBelowRenamed(cluster, async (client, path) => {
+      await client.call('ClientProtocol.create', createRequest(path));
+    });
+  });
+
+  prove('ClientProtocol.mkdirs', 'with HASH, below a directory that was renamed: there', HASH, async (cluster) => {
+    await makeBelowRenamed(cluster, async (client, path) => {
+      await client.call('ClientProtocol.mkdirs', mkdirsRequest(path));
+    });
+  });
 });
+
+/** A directory that lies elsewhere than its name says stays in one piece: it is counted once, and deleted whole. */
+async function makeBelowRenamed(
+  cluster: MethodCluster,
+  make: (client: MethodClient, path: string) => Promise<void>,
+): Promise<void> {
+  const client = await cluster.connect();
+  const both = [await cluster.direct('ns0'), await cluster.direct('ns1')];
+  for (const name of MANY) {
+    await client.call('ClientProtocol.mkdirs', mkdirsRequest('/m/old'));
+    await client.call('ClientProtocol.rename2', { src: '/m/old', dst: `/m/${name}`, overwriteDest: false });
+    const before = await typesOf(both, [`/m0/${name}`, `/m1/${name}`]);
+    expect(before.toSorted()).toEqual(['', 'IS_DIR']);
+    for (const below of ['x', 'y/z', 'v/w/z']) await make(client, `/m/${name}/${below}`);
+    expect(await typesOf(both, [`/m0/${name}`, `/m1/${name}`])).toEqual(before);
+    const { summary } = await client.call('ClientProtocol.getContentSummary', { path: `/m/${name}` });
+    const { directoryCount, fileCount } = summary as { directoryCount: number; fileCount: number };
+    expect(directoryCount + fileCount).toBe(7);
+    await client.call('ClientProtocol.delete', { src: `/m/${name}`, recursive: true });
+    expect(await statusOf(client, `/m/${name}`)).toBeNull();
+  }
+}

@@ -1,8 +1,10 @@
 import { describe, expect } from 'vitest';
+import { MAX_SHARED_PAGES } from '../../src/composed/subtree/shared-directories.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { makeTree } from '../support/make-tree.ts';
-import type { MethodCluster } from '../support/method-cluster.ts';
+import type { MethodClient, MethodCluster } from '../support/method-cluster.ts';
 import { prove } from '../support/prove.ts';
+import { listAll } from './model/compare.ts';
 
 const SUMMARY = 'ClientProtocol.getContentSummary';
 const NO_LIMIT = -1;
@@ -17,6 +19,11 @@ async function make(cluster: MethodCluster, trees: Readonly<Record<string, reado
 async function summaryOf(cluster: MethodCluster, path: string, user?: string): Promise<Plain> {
   const client = await cluster.connect(user);
   return (await client.call<{ summary: Plain }>(SUMMARY, { path })).summary;
+}
+
+async function listed(client: MethodClient, src: string): Promise<string[]> {
+  const listing = await listAll(client, src, false);
+  return (listing as { entries: Plain[] }).entries.map(({ path }) => String(path));
 }
 
 const counts = (fileCount: number, directoryCount: number): object => ({ fileCount, directoryCount });
@@ -107,6 +114,53 @@ describe('content summary', () => {
       expect(await summaryOf(cluster, '/h')).toMatchObject(counts(1, 3));
       expect(await summaryOf(cluster, '/h/d')).toMatchObject(counts(1, 1));
       expect(await summaryOf(cluster, '/')).toMatchObject(counts(4, 7));
+    },
+  );
+
+  prove(
+    SUMMARY,
+    'counts a directory once that several nameservices have although the order does not put it there',
+    {
+      mounts: [
+        several('/all', 'HASH_ALL', 'ns0:/all', 'ns1:/all'),
+        several('/h', 'HASH', 'ns0:/h', 'ns1:/h'),
+        several('/l', 'LOCAL', 'ns0:/l', 'ns1:/l'),
+        '/l/both/hidden=ns0:/elsewhere',
+      ],
+      keys: DEFAULT_NS0,
+      simulator: { listingLimit: 2 },
+    },
+    async (cluster) => {
+      await make(cluster, {
+        ns0: ['/all/d/a/f0', '/all/d/b/', '/h/own/f', '/elsewhere/', '/l/both/x/y/', '/l/both/hidden/z/', '/l/only0/'],
+        ns1: ['/all/d/a/f1', '/all/d/b/', '/all/d/c/', '/h/', '/l/both/x/y/f', '/l/both/hidden/z/', '/l/only1/'],
+      });
+      const router = await cluster.connect();
+      await router.call('ClientProtocol.rename', { src: '/all/d', dst: '/h/d' });
+      // As a walk finds them: /h, /h/own, /h/d with a, b, c.
+      expect(await listed(router, '/h/d')).toEqual(['a', 'b', 'c']);
+      expect(await summaryOf(cluster, '/h/d')).toMatchObject(counts(2, 4));
+      expect(await summaryOf(cluster, '/h')).toMatchObject(counts(3, 6));
+      expect(await summaryOf(cluster, '/l/both/x')).toMatchObject(counts(1, 2));
+      // /l, /l/both, /l/both/hidden, /l/both/x, /l/both/x/y, /l/only0, /l/only1
+      expect(await summaryOf(cluster, '/l')).toMatchObject(counts(1, 7));
+      // What is deleted is gone in both.
+      await router.call('ClientProtocol.delete', { src: '/h/d', recursive: true });
+      expect(await listed(router, '/h')).toEqual(['own']);
+      expect(await summaryOf(cluster, '/h')).toMatchObject(counts(1, 2));
+    },
+  );
+
+  prove(
+    SUMMARY,
+    'counts directories that several nameservices have twice where it would read too many pages to find them',
+    { mounts: [several('/h', 'HASH', 'ns0:/h', 'ns1:/h')], simulator: { listingLimit: 1 } },
+    async (cluster) => {
+      const each = MAX_SHARED_PAGES / 2 + 100;
+      const paths = Array.from({ length: each }, (_, i) => `/h/${i}/`);
+      await make(cluster, { ns0: paths, ns1: paths });
+      // A page of each nameservice shows one name.
+      expect(await summaryOf(cluster, '/h')).toMatchObject(counts(0, 1 + 2 * each - MAX_SHARED_PAGES / 2));
     },
   );
 

@@ -129,11 +129,6 @@ describe('review of a configuration', () => {
       'warning hdfs-rbf-site.xml:2 dfs.federation.router.ns.name: no router knows this key; remove it',
     ],
     [
-      'hadoop.zk.address',
-      'zk:2181',
-      'warning hdfs-rbf-site.xml:2 hadoop.zk.address: names a State Store that this release does not read, so its mount points are not served; give the mount points with --mount or --mounts, or take org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl as dfs.federation.router.store.driver.class, or set dfs.federation.router.store.enable to false',
-    ],
-    [
       'dfs.federation.router.store.driver.class',
       'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl',
       'warning hdfs-rbf-site.xml:2 dfs.federation.router.store.driver.class: the file driver has no directory; set dfs.federation.router.store.driver.file.directory',

@@ -408,6 +408,12 @@ describe('permissions', () => {
     );
     expect(info('/f/x', 'alice')).toBe(`${DENIED}: /f (is not a directory)`);
     expect(info('/f/x')).toBeUndefined();
+    for (const user of ['alice', 'hdfs']) expect(list('/f/x', '', user)).toBe(`${DENIED}: /f (is not a directory)`);
+    expect(ask('getLinkTarget', { path: '/f/x' }, 'alice')).toBe(`${DENIED}: /f (is not a directory)`);
+    expect(ask('getLinkTarget', { path: '/f/x' })).toBe('java.io.FileNotFoundException: File does not exist: /f/x');
+    for (const method of ['allowSnapshot', 'disallowSnapshot']) {
+      expect(ask(method, { snapshotRoot: '/f/x' })).toBe(`${NOT_A_DIRECTORY}: /f (is not a directory)`);
+    }
   });
 
   it('keeps sticky directories', () => {

@@ -296,6 +296,19 @@ describe('several processes at once', () => {
     expect(readdirSync(join(root, 'MountTable')).length).toBe(records.length);
   });
 
+  it('of adds in the same moment one succeeds', async () => {
+    for (let i = 0; i < 20; i++) {
+      const adds = Array.from({ length: 10 }, (_, n) =>
+        driver.put('MountTable', `m${i}`, bytesOf('/m', 5, `/${n}`), ADD),
+      );
+      const added = await Promise.all(adds);
+      expect(added.filter(Boolean).length).toBe(1);
+      const stored = readFileSync(join(root, 'MountTable', `m${i}`), 'latin1');
+      expect(stored).toBe(bytesOf('/m', 5, `/${added.indexOf(true)}`).toString('base64'));
+    }
+    expect(readdirSync(join(root, 'MountTable')).length).toBe(20);
+  });
+
   it('a reader sees every record whole while it is written', async () => {
     const text = encodeDisabledNameservice({ dateCreated: 1, dateModified: 2, nameserviceId: 'n'.repeat(20_000) });
     await driver.put('DisabledNameservice', 'n', text, ADD);

@@ -5,6 +5,7 @@ import type { Located } from '../locate.ts';
 import { clientMethod } from '../request.ts';
 import { failoverWaitMs } from '../waiting.ts';
 import { answerOf, failureOf } from './answers.ts';
+import { findPlaceOfNew } from './beside-parent.ts';
 import {
   exists,
   failuresOf,
@@ -25,11 +26,13 @@ const UNKNOWN_PERMISSION = 0o755;
 const OWNER_WRITE_EXECUTE = 0o300;
 
 /**
- * create. A file is in one location: in the one that has it (a retry finds it there again), else in the first that can be asked. Where
- * directories exist everywhere, a missing parent is made in all locations first, as a single NameNode makes it: with the permission of the
- * directory that it comes to lie in. Without fault tolerance all locations must answer, for any of them may have the file.
+ * create. A file is in one location: in the one that has it (a retry finds it there again). A new one goes where directories exist
+ * everywhere to the first location that can be asked, after a missing parent is made in all of them, as a single NameNode makes it: with the
+ * permission of the directory that it comes to lie in. Without fault tolerance all must answer, for any of them may have the file. Else it
+ * goes where its parent is.
  */
 export async function createFile(c: Composition, located: Located): Promise<Outcome> {
+  if (!located.everywhere) return await findPlaceOfNew(c, located, 'file');
   const { targets } = located;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
@@ -44,7 +47,7 @@ export async function createFile(c: Composition, located: Located): Promise<Outc
   if (request['createParent'] !== true && parent !== null) {
     const hasParent = (target: Target): boolean => parent[targets.indexOf(target)]?.kind === 'directory';
     reachable.sort((a, b) => Number(hasParent(b)) - Number(hasParent(a)));
-  } else if (located.everywhere && above !== null && parent !== null) {
+  } else if (above !== null && parent !== null) {
     const blocked = await makeParents(c, above, parent, options);
     if (blocked !== null) return targets[blocked.location] as Target;
   }

@@ -4,6 +4,7 @@ import type { AskOptions, Composition, Outcome, Target } from '../composition.ts
 import type { Located } from '../locate.ts';
 import { failoverWaitMs } from '../waiting.ts';
 import { failureOf, noteDivergence } from './answers.ts';
+import { findPlaceOfNew } from './beside-parent.ts';
 import {
   exists,
   failuresOf,
@@ -24,23 +25,19 @@ const IN_THE_WAY: ReadonlySet<string> = new Set([
 
 /**
  * mkdirs. Where directories exist everywhere it is made in all locations, unless a file of one of them stands in the way; else where it, or
- * else its parent, is already, and if that is nowhere, in the first location.
+ * else the nearest directory above it, is already.
  */
 export async function makeDirectory(c: Composition, located: Located): Promise<Outcome> {
+  if (!located.everywhere) return await findPlaceOfNew(c, located, 'directory');
   const { targets } = located;
   const first = targets[0] as Target;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
-  const options: AskOptions =
-    located.everywhere && !located.faultTolerant ? { unreachedMs: failoverWaitMs(c.engine) } : {};
+  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: failoverWaitMs(c.engine) };
   const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
   const standing = itself.find(({ kind }) => kind === 'file') ?? parent?.find(({ kind }) => kind === 'file');
   if (standing !== undefined) return targets[standing.location] as Target;
   const createsParent = c.request()['createParent'] === true;
-  if (!located.everywhere) {
-    const found = itself.find(exists) ?? (createsParent ? undefined : parent?.find(exists));
-    return targets[found?.location ?? 0] as Target;
-  }
   const reachable = itself.filter(isReachable);
   if (reachable.length === 0) throw failureOf(failuresOf(itself));
   if (reachable.length === targets.length && itself.every(exists)) return first;

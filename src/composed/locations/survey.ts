@@ -37,10 +37,10 @@ export function spotAbove(spot: Spot): Spot | null {
   const targets: Target[] = [];
   for (const target of spot.targets) {
     const { path, prefixBytes } = target;
-    if (path === null) return null;
+    if (path === null || isTargetRoot(target)) return null;
     const slash = path.lastIndexOf(SLASH);
     const bytes = Math.max(slash, 1);
-    if (path.length <= Math.max(prefixBytes, 1) || bytes < prefixBytes) return null;
+    if (bytes < prefixBytes) return null;
     targets.push({ ...target, path: path.subarray(0, bytes) });
   }
   return { path: spot.path.slice(0, end) || '/', targets };
@@ -67,17 +67,35 @@ export async function survey(c: Composition, spots: readonly Spot[], options: As
   );
 }
 
-/** The lowest directory (or file) above the spot's parent that any location has: what all locations say of it. Null when there is none. */
-export async function findNearestAbove(c: Composition, parent: Spot, options: AskOptions): Promise<Standing[] | null> {
+/**
+ * The lowest directory (or file) above the spot's parent that any location has: what all locations say of it. Null when there is none. `end`:
+ * with the roots of the mount's targets or without them.
+ */
+export async function findNearestAbove(
+  c: Composition,
+  parent: Spot,
+  options: AskOptions,
+  end: 'root' | 'below the root' = 'root',
+): Promise<Standing[] | null> {
+  const isAsked = (spot: Spot | null): spot is Spot => spot !== null && !(end === 'below the root' && isRoot(spot));
   let at = spotAbove(parent);
-  for (let looked = 0; at !== null && looked < MAX_SURVEYED_LEVELS; ) {
+  for (let looked = 0; isAsked(at) && looked < MAX_SURVEYED_LEVELS; ) {
     const spots: Spot[] = [];
-    for (; at !== null && spots.length < LEVELS_AT_ONCE; at = spotAbove(at)) spots.push(at);
+    for (; isAsked(at) && spots.length < LEVELS_AT_ONCE; at = spotAbove(at)) spots.push(at);
     looked += spots.length;
     const found = (await survey(c, spots, options)).find((standings) => standings.some(exists));
     if (found !== undefined) return found;
   }
   return null;
+}
+
+/** The mount's own target: it has no directory above it that belongs to the mount. */
+export function isTargetRoot({ path, prefixBytes }: Target): boolean {
+  return path === null || path.length <= Math.max(prefixBytes, 1);
+}
+
+function isRoot({ targets }: Spot): boolean {
+  return targets.some(isTargetRoot);
 }
 
 export function exists({ kind }: Standing): boolean {

@@ -9,7 +9,9 @@ import type { Refused } from '../refused.ts';
 import { clientMethod, type Request } from '../request.ts';
 import { readAnswer } from '../unreadable.ts';
 import { failoverWaitMs } from '../waiting.ts';
-import { type Cell, cutCells, isSame } from './cells.ts';
+import { type Cell, cutCells } from './cells.ts';
+import { countTwice } from './count-twice.ts';
+import { isFile } from './counts.ts';
 import { type Place, placeAt, type Region } from './regions.ts';
 
 /** What NameNodes say about everything that is seen below a path. */
@@ -71,7 +73,7 @@ export async function gatherSubtree(
   }
 
   const answers = await askNamed(c, asked, partial);
-  const found = new Found(c, answers, partial);
+  const found = new Found(c, answers, directoriesByMounts(regions), partial);
   const counted = await found.countCells(cells, method);
   const own = (regions[0] as Region).places
     .map((place) => found.count(method, place))
@@ -91,7 +93,7 @@ export async function gatherSubtree(
     counted,
     own,
     whole: only?.topOf.some(({ region }) => region === 0) ? found.body(method, only) : null,
-    directoriesTwice: countTwice(regions, cells, (cell) => found.directories(cell)),
+    directoriesTwice: await countTwice(c, regions, cells, (cell) => found.directories(cell), partial),
     directoriesOfMounts,
   };
 }
@@ -125,6 +127,19 @@ async function askNamed(
   return new Map([...asked.keys()].map((name, i) => [name, answers[i] as Answer]));
 }
 
+/** Places above mount points. */
+function directoriesByMounts(regions: readonly Region[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { clientPath, places, hidden, between } of regions) {
+    if (hidden.length === 0) continue;
+    for (const place of places) {
+      names.add(nameOf('', place));
+      for (const path of between) names.add(nameOf('', placeAt(place, clientPath, path)));
+    }
+  }
+  return names;
+}
+
 function targetOf({ nameservice, path, prefixBytes }: Place): Target {
   return { nameservice, path: Buffer.from(path), prefixBytes };
 }
@@ -137,12 +152,20 @@ function nameOf(method: string, { nameservice, path }: Place): string {
 class Found {
   readonly #c: Composition;
   readonly #answers: ReadonlyMap<string, Answer>;
+  /** Names of places that mount points make directories of: a file there is as good as nothing. */
+  readonly #directories: ReadonlySet<string>;
   readonly #partial: boolean;
   readonly #counts = new Map<string, Plain | null>();
 
-  constructor(c: Composition, answers: ReadonlyMap<string, Answer>, partial: boolean) {
+  constructor(
+    c: Composition,
+    answers: ReadonlyMap<string, Answer>,
+    directories: ReadonlySet<string>,
+    partial: boolean,
+  ) {
     this.#c = c;
     this.#answers = answers;
+    this.#directories = directories;
     this.#partial = partial;
   }
 
@@ -169,6 +192,7 @@ class Found {
     let count: Plain | null = null;
     if (answer?.ok) {
       count = readAnswer(this.#c, answer, clientMethod(method))[COUNT_FIELD[method]] as Plain;
+      if (method === 'getContentSummary' && isFile(count) && this.#directories.has(nameOf('', place))) count = null;
     } else if (answer !== undefined && !isMissing(answer) && !(answer.unavailable && mayBeLeftOut)) {
       throw answer.refused;
     } else if (answer?.unavailable) {
@@ -196,7 +220,10 @@ class Found {
     }
     const answer = this.#answers.get(nameOf('getFileInfo', place));
     if (answer === undefined || isMissing(answer)) return false;
-    if (answer.ok) return readAnswer(this.#c, answer, clientMethod('getFileInfo'))['fs'] !== undefined;
+    if (answer.ok) {
+      const status = readAnswer(this.#c, answer, clientMethod('getFileInfo'))['fs'] as Plain | undefined;
+      return status?.['fileType'] === 'IS_DIR' || (status !== undefined && !this.#directories.has(nameOf('', place)));
+    }
     if (answer.refused.className === Failure.ACCESS_CONTROL) return true;
     if (!answer.unavailable || !this.#partial) throw answer.refused;
     return false;
@@ -227,43 +254,4 @@ function seenAround(cell: Cell): Cell | null {
   let around = cell.around;
   while (around !== null && around.weight <= 0) around = around.around;
   return around;
-}
-
-/**
- * Directories that are counted once in each of several locations of a mount, and seen once. Where directories exist everywhere the location
- * with most of them has them all; elsewhere a directory is in one location, only the top itself may be in each.
- */
-function countTwice(
-  regions: readonly Region[],
-  cells: readonly Cell[],
-  directoriesBelow: (cell: Cell) => bigint,
-): bigint {
-  let twice = 0n;
-  const inPlaces = regions.map(({ places }) => (places.length > 1 ? places.map(() => 0n) : null));
-  const tops = regions.map(() => 0n);
-  for (const cell of cells) {
-    for (const [at, sign] of [
-      [cell, 1n],
-      [cell.around, -1n],
-    ] as const) {
-      const owner = at?.owner ?? null;
-      const counts = owner === null ? null : (inPlaces[owner.region] ?? null);
-      if (owner === null || counts === null) continue;
-      const directories = directoriesBelow(cell);
-      counts[owner.place] = (counts[owner.place] as bigint) + sign * directories;
-      if (at === cell && directories > 0n && cell.topOf.some((top) => isSame(top, owner))) {
-        tops[owner.region] = (tops[owner.region] as bigint) + 1n;
-      }
-    }
-  }
-  for (const [region, counts] of inPlaces.entries()) {
-    if (counts === null) continue;
-    const top = tops[region] as bigint;
-    if ((regions[region] as Region).everywhere) {
-      let most = 0n;
-      for (const count of counts) if (count > most) most = count;
-      twice += counts.reduce((sum, count) => sum + count, 0n) - most;
-    } else if (top > 1n) twice += top - 1n;
-  }
-  return twice;
 }

@@ -100,14 +100,36 @@ export async function concatRefusal(
 /**
  * Renames that leave directories which are not one any more, as by the Java Router; they are not made.
  *
- * - With HASH and LOCAL a new name is made where its order says, and what is renamed stays in its nameservice: a directory that comes to be
- *   in two of them so is deleted in one. Only files that stay in their directory are renamed there.
+ * - With HASH and LOCAL what is renamed stays in its nameservice, and its new directory is made there when it is in another one.
  * - Where directories exist everywhere one that came from fewer nameservices is made in the others when it is needed there, as a new one of
  *   who needs it.
  */
-export function partsDirectories(rules: MountRules, from: string, to: string, isFile: boolean): boolean {
+export async function partsDirectories(
+  world: World,
+  rules: MountRules,
+  from: string,
+  to: string,
+  isFile: boolean,
+): Promise<boolean> {
   if (!rules.isSeveral(to)) return false;
-  if (!rules.isEverywhere(to)) return !(isFile && parentOf(from) === parentOf(to));
-  const sources = rules.locations(from).map(({ nameservice }) => nameservice);
-  return !isFile && !rules.locations(to).every(({ nameservice }) => sources.includes(nameservice));
+  const reached = rules.locations(to).map(({ nameservice }) => nameservice);
+  if (rules.isEverywhere(to)) {
+    const sources = rules.locations(from).map(({ nameservice }) => nameservice);
+    return !isFile && !reached.every((each) => sources.includes(each));
+  }
+  const sources = (await holdersOf(world, rules, from)).map(({ nameservice }) => nameservice);
+  if (sources.length > 1) return true;
+  const isElsewhere = (some: readonly Holder[]): boolean =>
+    some.length > 0 && !some.some(({ nameservice }) => sources.includes(nameservice));
+  const parent = parentOf(to);
+  if (!rules.isSkeleton(parent) && isElsewhere(await holdersOf(world, rules, parent))) return true;
+  return !isFile && isElsewhere(await holdersOf(world, rules, to));
+}
+
+interface Holder {
+  readonly nameservice: string;
+}
+
+async function holdersOf(world: World, rules: MountRules, path: string): Promise<Holder[]> {
+  return (await world.holders(rules.locations(path))).map(({ location }) => location);
 }

@@ -275,7 +275,12 @@ export class Sequence {
 
   async #rename(method: 'rename' | 'rename2', from: string, to: string, options: object): Promise<void> {
     const isFile = (await this.#typeOf(from)) === 'IS_FILE';
-    if (partsDirectories(this.#rules, from, to, isFile)) return;
+    const places = [to];
+    // The old rename moves into a directory.
+    if (method === 'rename' && (await this.#typeOf(to)) === 'IS_DIR') places.push(join(to, nameOf(from)));
+    for (const place of places) {
+      if (await partsDirectories(this.#world, this.#rules, from, place, isFile)) return;
+    }
     const forced = await renameRefusal(this.#world, this.#rules, method, from, to);
     const request = { src: from, dst: to, ...options };
     if (await this.#change(method, from, request, (value) => value['result'], forced)) {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ZooKeeperSettings } from '../../src/config/zookeeper.ts';
 import type { RawRecord } from '../../src/state-store/driver.ts';
 import { decodeMount, encodeMount, RECORD_TYPES, type RecordType } from '../../src/state-store/records.ts';
 import { OPEN_ACL } from '../../src/state-store/zookeeper/protocol.ts';
-import { ZooKeeperDriver, type ZooKeeperStore } from '../../src/state-store/zookeeper-driver.ts';
+import { ZooKeeperDriver } from '../../src/state-store/zookeeper-driver.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { waitUntil } from '../support/wait.ts';
 import { ZooKeeperServer } from '../support/zookeeper-server.ts';
@@ -30,7 +31,7 @@ afterAll(async () => {
 class TestDriver extends ZooKeeperDriver implements AsyncDisposable {
   readonly changes: RecordType[] = [];
 
-  constructor(parentPath: string, more: Partial<ZooKeeperStore> = {}, remarks: string[] = []) {
+  constructor(parentPath: string, more: Partial<ZooKeeperSettings> = {}, remarks: string[] = []) {
     super(
       {
         ...{ servers: [server.address], chroot: '', parentPath, timeoutMs: 5_000, numRetries: 1_000 },

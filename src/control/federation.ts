@@ -1,0 +1,240 @@
+import type { Configuration } from '../config/configuration.ts';
+import { readStoreSettings } from '../config/store-settings.ts';
+import type { MountEntry } from '../mount/entry.ts';
+import type { FigureData } from '../mount/order/figures.ts';
+import { type ControlBlock, SafeModeLevel } from '../shared/control-block.ts';
+import type { EpochWords } from '../shared/epochs.ts';
+import type { Settings, Topology } from '../shared/settings.ts';
+import type { StoreDriver } from '../state-store/driver.ts';
+import type { ToThread } from '../threads/messages.ts';
+import type { Log } from './log.ts';
+import { Membership } from './membership/membership.ts';
+import { LiveMounts } from './mounts/live-mounts.ts';
+import { MountPublisher } from './mounts/mount-publisher.ts';
+import type { RouterVersion } from './router-types.ts';
+import { SafeMode } from './safe-mode.ts';
+import { DisabledNameservices } from './store/disabled.ts';
+import { MountRecords } from './store/mount-records.ts';
+import { RouterRecords } from './store/router-records.ts';
+import { StateStore } from './store/state-store.ts';
+
+/** Longest wait at start for the first load of the State Store; what it has comes later then. */
+const FIRST_LOAD_MS = 3_000;
+/** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
+const FIRST_HEARTBEATS_MS = 300;
+/** Mount points that one line of the log names. */
+const MAX_NAMED_MOUNTS = 20;
+
+export interface FederationOptions {
+  readonly settings: Settings;
+  readonly topology: Topology;
+  readonly configuration: Configuration;
+  /** Mount points of the command line. */
+  readonly given: readonly MountEntry[];
+  /** Null: there is no State Store. */
+  readonly driver: StoreDriver | null;
+  readonly block: ControlBlock;
+  readonly epochs: EpochWords;
+  readonly version: RouterVersion;
+  readonly log: Log;
+  /** To every thread that resolves paths. */
+  readonly tell: (message: ToThread) => void;
+}
+
+/** The State Store and what is kept in it. */
+export interface Stored {
+  readonly store: StateStore;
+  readonly mounts: MountRecords;
+  readonly disabled: DisabledNameservices;
+  readonly routers: RouterRecords;
+  /** Null: switched off. */
+  readonly safeMode: SafeMode | null;
+}
+
+/**
+ * What this router shares with the other routers of its deployment (mount table, membership, routers, disabled nameservices), and what of it
+ * the threads of the data path get. Without a State Store: the mount points of the command line, and this router's own heartbeats.
+ */
+export class Federation {
+  readonly stored: Stored | null;
+  readonly membership: Membership;
+  readonly live: LiveMounts;
+  readonly publisher: MountPublisher;
+  readonly #options: FederationOptions;
+  readonly #forget: (() => void)[] = [];
+  #figures: FigureData | null = null;
+  #unknown = '';
+  /** host:port; '' without an admin port. */
+  #adminAddress = '';
+  #writesRecord = false;
+
+  /** Throws ConfigError. */
+  constructor(options: FederationOptions) {
+    this.#options = options;
+    const { settings, topology, configuration, block, log, tell } = options;
+    this.stored = options.driver === null ? null : this.#openStore(options.driver);
+    this.publisher = new MountPublisher(
+      options.epochs,
+      topology.nameservices.map(({ id }) => id),
+    );
+    this.live = new LiveMounts({
+      publisher: this.publisher,
+      given: options.given,
+      tell: (buffer) => tell({ kind: 'snapshot', buffer }),
+      log,
+    });
+    this.membership = new Membership({
+      configuration,
+      settings,
+      topology,
+      block,
+      log,
+      store: this.stored?.store ?? null,
+      onBlockPool: (pool, nameservice) => tell({ kind: 'block-pools', pools: [[pool, nameservice]] }),
+      onFigures: (data) => {
+        this.#figures = data;
+        tell({ kind: 'order-figures', data });
+      },
+    });
+  }
+
+  /** Resolves when there is a mount table for the threads, be it only that of the command line while the store does not answer. */
+  async start(): Promise<void> {
+    const { stored, live, membership } = this;
+    const { block } = this.#options;
+    if (stored !== null) {
+      // Until the table was read once, no path may be resolved: other routers have it.
+      block.setSafeMode(SafeModeLevel.READS_TOO);
+      stored.safeMode?.start();
+      this.#forget.push(
+        stored.store.onChange('MountTable', () => this.#takeMounts(stored)),
+        stored.store.onFullLoad(() => this.#onFullLoad(stored)),
+      );
+      await within(stored.store.start(), FIRST_LOAD_MS);
+    }
+    const entries = stored?.store.hasMountTable === true ? stored.mounts.entries() : [];
+    await live.start(entries);
+    this.#onMounts(entries);
+    await within(membership.start(), FIRST_HEARTBEATS_MS);
+  }
+
+  /** Clients are served: the other routers may know. `adminAddress` is '' without an admin port. */
+  serve(adminAddress: string): void {
+    this.#adminAddress = adminAddress;
+    const { stored } = this;
+    if (stored === null) return;
+    if (this.#writesRecord) stored.routers.start();
+    this.#tellStatus(stored);
+  }
+
+  /** What a thread must know that resolves paths from now on. */
+  tellAll(tell: (message: ToThread) => void): void {
+    const { buffer } = this.publisher;
+    if (buffer !== null) tell({ kind: 'snapshot', buffer });
+    tell({ kind: 'block-pools', pools: this.membership.feed.blockPools });
+    if (this.#figures !== null) tell({ kind: 'order-figures', data: this.#figures });
+  }
+
+  async stop(): Promise<void> {
+    for (const forget of this.#forget.splice(0)) forget();
+    this.live.stop();
+    await this.membership.stop();
+    const { stored } = this;
+    if (stored !== null) {
+      stored.safeMode?.stop();
+      await stored.routers.stop();
+      await stored.store.stop();
+    }
+    await this.publisher.close();
+  }
+
+  #openStore(driver: StoreDriver): Stored {
+    const { settings, configuration, block, log, version } = this.#options;
+    const storeSettings = readStoreSettings(configuration);
+    this.#writesRecord = storeSettings.heartbeatEnabled;
+    const store = new StateStore({
+      driver,
+      settings: storeSettings,
+      defaults: settings,
+      routerId: settings.routerId,
+      log,
+    });
+    const adminAddress = (): string => this.#adminAddress;
+    const identity = {
+      address: settings.routerId,
+      version: version.version,
+      compileInfo: version.compileInfo,
+      startedMs: version.startedMs,
+      get adminAddress(): string {
+        return adminAddress();
+      },
+    };
+    const routers = new RouterRecords(store, identity, storeSettings.heartbeatMs, log);
+    const safeMode =
+      storeSettings.safeMode === null
+        ? null
+        : new SafeMode({
+            settings: storeSettings.safeMode,
+            block,
+            caches: store,
+            log,
+            onChange: () => {
+              if (this.stored !== null) this.#tellStatus(this.stored);
+            },
+          });
+    return { store, routers, safeMode, mounts: new MountRecords(store), disabled: new DisabledNameservices(store) };
+  }
+
+  #tellStatus({ routers, safeMode }: Stored): void {
+    routers.setStatus(safeMode?.isOn === true ? 'SAFEMODE' : 'RUNNING');
+  }
+
+  #takeMounts({ mounts }: Stored): void {
+    const entries = mounts.entries();
+    this.live.set(entries);
+    this.#onMounts(entries);
+  }
+
+  #onFullLoad({ safeMode }: Stored): void {
+    if (safeMode !== null) safeMode.check();
+    // Without safe mode only a table that was never read keeps calls away.
+    else this.#options.block.setSafeMode(SafeModeLevel.OFF);
+  }
+
+  #onMounts(stored: readonly MountEntry[]): void {
+    const entries = [...stored, ...this.#options.given];
+    const several = entries.filter(({ destinations }) => destinations.length > 1);
+    this.membership.useOrders(new Set(several.map(({ order }) => order)));
+    this.#nameUnknown(entries);
+  }
+
+  /** Each set of mount points that lead to nameservices which this router does not know, once. */
+  #nameUnknown(entries: readonly MountEntry[]): void {
+    const { topology, log } = this.#options;
+    const known = new Set(topology.nameservices.map(({ id }) => id));
+    const unknown = entries
+      .filter(({ destinations }) => destinations.some(({ nameservice }) => !known.has(nameservice)))
+      .map(({ sourcePath }) => sourcePath);
+    const said = unknown.join('\n');
+    if (said === this.#unknown) return;
+    this.#unknown = said;
+    if (unknown.length === 0) return;
+    log.warn(
+      { count: unknown.length, mounts: unknown.slice(0, MAX_NAMED_MOUNTS) },
+      'mount points lead to nameservices that are not behind this router',
+    );
+  }
+}
+
+/** Settles as `work` does, or resolves when that takes longer; then it goes on by itself. */
+async function within(work: Promise<void>, limitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
