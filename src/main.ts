@@ -8,6 +8,7 @@ import type { CommandName } from './commands/table.ts';
 /** The code of each command. */
 const LOAD: Readonly<Record<CommandName, () => Promise<{ run: (args: string[]) => Promise<number> }>>> = {
   start: () => import('./commands/start.ts'),
+  admin: () => import('./commands/admin.ts'),
   quickstart: () => import('./commands/quickstart.ts'),
   simulate: () => import('./commands/simulate.ts'),
   load: () => import('./commands/load.ts'),

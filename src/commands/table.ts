@@ -1,5 +1,5 @@
 /** Names of the commands; `main.ts` has the code of each, loaded only when it runs. */
-export type CommandName = 'start' | 'quickstart' | 'simulate' | 'load' | 'check-config' | 'help' | 'version';
+export type CommandName = 'start' | 'admin' | 'quickstart' | 'simulate' | 'load' | 'check-config' | 'help' | 'version';
 
 /** What `help` says about a command. */
 export interface Command {
@@ -34,6 +34,11 @@ ${CONFIG_FLAGS}
   --insecure KEY         starts without the protection that KEY asks for and this release lacks; repeatable
 
 Exit codes: 0 drained, 1 failed or calls were cut, 2 wrong flags or configuration.`,
+  },
+  {
+    name: 'admin',
+    summary: 'administer routers, Java or Switchyard: mount table, quotas, safe mode, nameservices',
+    usage: `switchyard admin [--admin HOST:PORT]… VERB [arguments]`,
   },
   {
     name: 'quickstart',

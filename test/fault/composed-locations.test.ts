@@ -165,7 +165,7 @@ describe('create', () => {
   });
 });
 
-/** LOCAL without figures is HASH: what is in `d` belongs to ns1. */
+/** With HASH and LOCAL; the parent is in each of the nameservices once, so once not where the order says. */
 describe('directories in one location', () => {
   const LOCAL = severalMount('LOCAL');
   const asked = (namenode: ScriptedNameNode) => namenode.callsOf({ method: 'getFileInfo' }).map(({ path }) => path);

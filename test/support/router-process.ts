@@ -28,6 +28,8 @@ export interface RouterProcessOptions {
   readonly mounts?: readonly string[];
   /** Hadoop keys, written to hdfs-rbf-site.xml. */
   readonly keys?: Readonly<Record<string, string>>;
+  /** Port for clients; left out: any. */
+  readonly port?: number;
   /** Further arguments of `start`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -48,6 +50,8 @@ export function childEnvironment(more: Readonly<Record<string, string>> = {}): N
 export class RouterProcess implements AsyncDisposable {
   readonly host: string;
   readonly port: number;
+  /** Port of the admin port; 0 without one. */
+  readonly adminPort: number;
   readonly pid: number;
   readonly #child: ChildProcess;
   readonly #exited: Promise<number | string>;
@@ -58,6 +62,7 @@ export class RouterProcess implements AsyncDisposable {
     child: ChildProcess,
     exited: Promise<number | string>,
     rpc: string,
+    admin: string,
     pid: number,
     log: string[],
     ownDir: string | null,
@@ -65,6 +70,7 @@ export class RouterProcess implements AsyncDisposable {
     const colon = rpc.lastIndexOf(':');
     this.host = rpc.slice(0, colon);
     this.port = Number(rpc.slice(colon + 1));
+    this.adminPort = Number(admin.slice(admin.lastIndexOf(':') + 1));
     this.pid = pid;
     this.#child = child;
     this.#exited = exited;
@@ -74,7 +80,8 @@ export class RouterProcess implements AsyncDisposable {
 
   static async start(options: RouterProcessOptions): Promise<RouterProcess> {
     const ownDir = options.configDir === undefined ? writeConfig(options) : null;
-    const args = [MAIN, 'start', '--config-dir', options.configDir ?? ownDir ?? '', '--rpc', '127.0.0.1:0'];
+    const rpc = `127.0.0.1:${options.port ?? 0}`;
+    const args = [MAIN, 'start', '--config-dir', options.configDir ?? ownDir ?? '', '--rpc', rpc];
     for (const mount of options.mounts ?? []) args.push('--mount', mount);
     args.push(...(options.args ?? []));
     const child = spawn(process.execPath, args, {
@@ -102,8 +109,8 @@ export class RouterProcess implements AsyncDisposable {
     early.catch(() => {});
     try {
       const line = await within(Promise.race([ready.promise, early]), 'ready line of the router', READY_WITHIN_MS);
-      const { rpc, pid } = JSON.parse(line) as { rpc: string; pid: number };
-      return new RouterProcess(child, exited, rpc, pid, log, ownDir);
+      const { rpc, admin = '', pid } = JSON.parse(line) as { rpc: string; admin?: string; pid: number };
+      return new RouterProcess(child, exited, rpc, admin, pid, log, ownDir);
     } catch (error) {
       child.kill('SIGKILL');
       if (ownDir !== null) rmSync(ownDir, { recursive: true, force: true });

@@ -124,7 +124,8 @@ export class ZooKeeperServer implements AsyncDisposable {
   }
 }
 
-async function findFreePort(): Promise<number> {
+/** A port that was free a moment ago, for what cannot be told to take any. */
+export async function findFreePort(): Promise<number> {
   const listener = createServer();
   const { promise, resolve } = Promise.withResolvers<void>();
   listener.listen(0, HOST, resolve);

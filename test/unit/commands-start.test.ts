@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { serve, startFromOptions } from '../../src/commands/start.ts';
@@ -107,7 +106,7 @@ describe('startFromOptions', () => {
       set: [
         ...NS0,
         'hadoop.security.authentication=kerberos',
-        'dfs.federation.router.quota.enable=true',
+        'dfs.federation.router.observer.read.default=true',
         'dfs.federation.router.metrics.enable=maybe',
       ],
       insecure: ['hadoop.security.authentication'],

@@ -187,7 +187,7 @@ describe('review of a configuration', () => {
 
   it('lists what has no effect yet only when it asks for something', () => {
     const found = review({
-      'dfs.federation.router.quota.enable': 'true',
+      'dfs.federation.router.observer.read.default': 'true',
       'dfs.federation.router.admin.enable': 'true',
       'dfs.federation.router.handler.count': '99',
       'dfs.federation.router.store.driver.class':
@@ -195,7 +195,7 @@ describe('review of a configuration', () => {
     });
     expect(found.unsupported.map(({ name }) => name)).toEqual([
       'dfs.federation.router.store.driver.class',
-      'dfs.federation.router.quota.enable',
+      'dfs.federation.router.observer.read.default',
     ]);
   });
 

@@ -64,6 +64,10 @@ export class AdminClient implements Disposable {
     return addressText(this.#options.addresses[this.#at]);
   }
 
+  isAt(address: HostPort): boolean {
+    return this.address === addressText(address);
+  }
+
   /** Leaves this router for the next address that answers, this one last. */
   async reconnect(): Promise<void> {
     this.#rpc.close();

@@ -23,6 +23,23 @@ export interface ReadArguments {
   readonly flags: FlagValues;
 }
 
+/** Takes the common flags out of the arguments; the others stay as they are and where they are. */
+export function takeCommonFlags(args: readonly string[]): { flags: FlagValues; rest: string[] } {
+  const options: ParseArgsOptionsConfig = COMMON_FLAGS;
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
+  const places = new Set<number>();
+  for (const token of tokens) {
+    if (token.kind !== 'option' || !Object.hasOwn(options, token.name)) continue;
+    places.add(token.index);
+    if (token.value !== undefined && token.inlineValue === false) places.add(token.index + 1);
+  }
+  const flags = parseFlags(
+    args.filter((_, index) => places.has(index)),
+    options,
+  );
+  return { flags: flags as FlagValues, rest: args.filter((_, index) => !places.has(index)) };
+}
+
 /** Splits the arguments of a verb. Throws UsageError for unknown flags and missing values. */
 export function readArguments(args: readonly string[], options: ParseArgsOptionsConfig): ReadArguments {
   const spelt = args.map((argument) => respell(argument, options));

@@ -2,7 +2,7 @@ import { ExitCode, UsageError } from '../../commands/usage.ts';
 import { emptyEntry, type MountEntry, senselessReason } from '../../mount/entry.ts';
 import { escapeKey } from '../../state-store/record-names.ts';
 import { modeText, quotaText } from '../mount-rules.ts';
-import { type ReadArguments, readArguments, requireCount } from './arguments.ts';
+import { readArguments, requireCount } from './arguments.ts';
 import { type AdminContext, connect, printResult, readOwner, warn } from './context.ts';
 import { declare } from './declared/declared.ts';
 import { documentOf } from './declared/write-document.ts';
@@ -16,13 +16,14 @@ const ADD_ALL_USAGE = 'add-all SOURCE NS[,NS…] PATH [flags of add] , SOURCE NS
 const UPDATE_USAGE =
   'update SOURCE [NS[,NS…] PATH] [--order O] [--read-only true|false] [--fault-tolerant true|false] [--owner U] [--group G] [--mode M]';
 
+const LIST_FLAGS = { detail: { type: 'boolean', short: 'd' } } as const;
+
 export const MOUNT_VERBS: readonly Verb[] = [
   {
     name: 'add',
     aliases: [],
     usage: ADD_USAGE,
     summary: 'add a mount entry, or more destinations to one that is there',
-    flags: ADD_FLAGS,
     run: add,
   },
   {
@@ -30,7 +31,6 @@ export const MOUNT_VERBS: readonly Verb[] = [
     aliases: ['addAll'],
     usage: ADD_ALL_USAGE,
     summary: 'add several mount entries in one call',
-    flags: ADD_FLAGS,
     run: addAll,
   },
   {
@@ -38,7 +38,6 @@ export const MOUNT_VERBS: readonly Verb[] = [
     aliases: [],
     usage: UPDATE_USAGE,
     summary: 'change a mount entry; what is not given stays',
-    flags: UPDATE_FLAGS,
     run: update,
   },
   {
@@ -46,7 +45,6 @@ export const MOUNT_VERBS: readonly Verb[] = [
     aliases: ['remove'],
     usage: 'rm SOURCE…',
     summary: 'remove mount entries',
-    flags: {},
     run: remove,
   },
   {
@@ -54,13 +52,13 @@ export const MOUNT_VERBS: readonly Verb[] = [
     aliases: ['list'],
     usage: 'ls [-d] [PATH]',
     summary: 'list the mount entries at and below a path; -d: with order and marks',
-    flags: { detail: { type: 'boolean', short: 'd' } },
     run: list,
   },
 ];
 
 /** As the Java tool does it; but an entry that is there keeps what no flag names. */
-async function add({ positionals, flags }: ReadArguments, contextOf: () => AdminContext): Promise<number> {
+async function add(args: readonly string[], contextOf: () => AdminContext): Promise<number> {
+  const { positionals, flags } = readArguments(args, ADD_FLAGS);
   requireCount(positionals, 3, 3, ADD_USAGE);
   const [source = '', nameservices = '', path = ''] = positionals;
   const sourcePath = readSource(source);
@@ -92,11 +90,10 @@ async function add({ positionals, flags }: ReadArguments, contextOf: () => Admin
   return refused(`the router did not change mount ${sourcePath}`);
 }
 
-async function addAll({ positionals }: ReadArguments, contextOf: () => AdminContext): Promise<number> {
-  // Flags belong to their entry: `SPLIT` keeps them where they stand.
+async function addAll(args: readonly string[], contextOf: () => AdminContext): Promise<number> {
   const context = contextOf();
   const entries: MountEntry[] = [];
-  for (const words of splitAtCommas(positionals)) {
+  for (const words of splitAtCommas(args)) {
     const { positionals: own, flags } = readArguments(words, ADD_FLAGS);
     requireCount(own, 3, 3, ADD_ALL_USAGE);
     const [source = '', nameservices = '', path = ''] = own;
@@ -125,7 +122,8 @@ async function addAll({ positionals }: ReadArguments, contextOf: () => AdminCont
   return failed === null ? ExitCode.OK : ExitCode.FAILED;
 }
 
-async function update({ positionals, flags }: ReadArguments, contextOf: () => AdminContext): Promise<number> {
+async function update(args: readonly string[], contextOf: () => AdminContext): Promise<number> {
+  const { positionals, flags } = readArguments(args, UPDATE_FLAGS);
   requireCount(positionals, 1, 3, UPDATE_USAGE);
   const [source = '', nameservices, path] = positionals;
   const sourcePath = readSource(source);
@@ -154,7 +152,8 @@ async function update({ positionals, flags }: ReadArguments, contextOf: () => Ad
   return refused(`the router did not change mount ${sourcePath}`);
 }
 
-async function remove({ positionals }: ReadArguments, contextOf: () => AdminContext): Promise<number> {
+async function remove(args: readonly string[], contextOf: () => AdminContext): Promise<number> {
+  const { positionals } = readArguments(args, {});
   requireCount(positionals, 1, Number.MAX_SAFE_INTEGER, 'rm SOURCE…');
   for (const path of positionals) readSource(path);
   const context = contextOf();
@@ -176,7 +175,8 @@ async function remove({ positionals }: ReadArguments, contextOf: () => AdminCont
   return missing.length === 0 ? ExitCode.OK : ExitCode.FAILED;
 }
 
-async function list({ positionals, flags }: ReadArguments, contextOf: () => AdminContext): Promise<number> {
+async function list(args: readonly string[], contextOf: () => AdminContext): Promise<number> {
+  const { positionals, flags } = readArguments(args, LIST_FLAGS);
   requireCount(positionals, 0, 1, 'ls [-d] [PATH]');
   const root = readSource(positionals[0] ?? '/');
   const context = contextOf();

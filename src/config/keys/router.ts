@@ -109,8 +109,8 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.safemode.checkperiod', type: 'duration', default: '5s', status: 'used', unit: 'ms', meaning: 'Pause between two looks at that age' },
   ]),
   ...keysOf('quota', 'hdfs-rbf-default', [
-    { name: 'dfs.federation.router.quota.enable', type: 'bool', default: 'false', status: 'later', meaning: 'Mount-point quotas' },
-    { name: 'dfs.federation.router.quota-cache.update.interval', type: 'duration', default: '60s', status: 'later', unit: 'ms', meaning: 'Quota usage refresh period' },
+    { name: 'dfs.federation.router.quota.enable', type: 'bool', default: 'false', status: 'used', meaning: 'Mount-point quotas' },
+    { name: 'dfs.federation.router.quota-cache.update.interval', type: 'duration', default: '60s', status: 'used', unit: 'ms', meaning: 'Quota usage refresh period' },
   ]),
   ...keysOf('observer', 'hdfs-rbf-default', [
     { name: 'dfs.federation.router.observer.read.default', type: 'bool', default: 'false', status: 'later', meaning: 'Send reads to observers by default' },

@@ -3,7 +3,7 @@ import type { MembershipRecord, MembershipState } from '../../state-store/record
 import type { Log } from '../log.ts';
 import { type LookUpName, type MonitoredNamenode, nameOf, recordedRpcAddress } from './addresses.ts';
 import { JmxClient, type NamenodeStats } from './jmx.ts';
-import { type ProbeAnswer, probeNamenode } from './probe.ts';
+import { Probe, type ProbeAnswer } from './probe.ts';
 
 /** What this router found out about a NameNode in one round. */
 export interface Report {
@@ -45,12 +45,9 @@ export interface HeartbeatEvents {
 export class Heartbeats {
   readonly #rounds: readonly Rounds[];
   readonly #jmx = new JmxClient();
-  readonly #stop = new AbortController();
 
   constructor(namenodes: readonly MonitoredNamenode[], options: HeartbeatOptions, events: HeartbeatEvents, log: Log) {
-    this.#rounds = namenodes.map(
-      (namenode) => new Rounds(namenode, options, events, log, this.#jmx, this.#stop.signal),
-    );
+    this.#rounds = namenodes.map((namenode) => new Rounds(namenode, options, events, log, this.#jmx));
   }
 
   /** Starts the rounds; resolves when every NameNode has answered over RPC in the first one, or has run out of time. */
@@ -66,7 +63,6 @@ export class Heartbeats {
   }
 
   async stop(): Promise<void> {
-    this.#stop.abort();
     for (const rounds of this.#rounds) rounds.stop();
     await this.#jmx.close();
   }
@@ -80,9 +76,10 @@ class Rounds {
   readonly #events: HeartbeatEvents;
   readonly #log: Log;
   readonly #jmx: JmxClient;
-  readonly #stop: AbortSignal;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | null = null;
+  #probe: Probe | null = null;
+  #stopped = false;
   #isHa = true;
   #rpcAddress: string | null = null;
   #statsAskedAtMs = -Infinity;
@@ -99,14 +96,12 @@ class Rounds {
     events: HeartbeatEvents,
     log: Log,
     jmx: JmxClient,
-    stop: AbortSignal,
   ) {
     this.namenode = namenode;
     this.#options = options;
     this.#events = events;
     this.#log = log;
     this.#jmx = jmx;
-    this.#stop = stop;
     this.#now = options.now ?? Date.now;
   }
 
@@ -118,6 +113,8 @@ class Rounds {
   }
 
   stop(): void {
+    this.#stopped = true;
+    this.#probe?.stop();
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
@@ -129,7 +126,7 @@ class Rounds {
       this.#log.error({ namenode: nameOf(this.namenode), error }, 'a heartbeat failed');
     }
     onAnswered();
-    if (this.#stop.aborted) return;
+    if (this.#stopped) return;
     this.#timer = setTimeout(() => void this.#run(() => {}), this.#options.intervalMs);
     this.#timer.unref();
   }
@@ -139,7 +136,7 @@ class Rounds {
     const { user, connectTimeoutMs, healthTimeoutMs } = this.#options;
     let askedAtMs = this.#now();
     const figures = this.#readStats();
-    const answer = await probeNamenode(namenode, {
+    this.#probe = new Probe(namenode, {
       user,
       connectTimeoutMs,
       healthTimeoutMs,
@@ -147,16 +144,17 @@ class Rounds {
       onAskState: () => {
         askedAtMs = this.#now();
       },
-      stop: this.#stop,
     });
-    if (this.#stop.aborted) return;
+    const answer = await this.#probe.ask();
+    this.#probe = null;
+    if (this.#stopped) return;
     this.#isHa = answer.isHa;
     const { state, registered, clusterId, blockPoolId } = answer;
     this.#events.onReport({ namenode, state, registered, clusterId, blockPoolId, askedAtMs });
     this.#tellState(answer);
     onAnswered();
     const stats = await figures;
-    if (this.#stop.aborted || this.#events.write === null || state === null) return;
+    if (this.#stopped || this.#events.write === null || state === null) return;
     this.#rpcAddress ??= await recordedRpcAddress(namenode.rpc, this.#options.lookUpName);
     this.#write(this.#recordOf(answer, state, this.#rpcAddress, stats));
   }
@@ -169,9 +167,9 @@ class Rounds {
     if (now >= this.#statsAskedAtMs && now - this.#statsAskedAtMs < jmxIntervalMs) return this.stats;
     this.#statsAskedAtMs = now;
     const { webScheme, web } = this.namenode;
-    const { stats, problem } = await this.#jmx.readStats(webScheme, web, this.#stop);
+    const { stats, problem } = await this.#jmx.readStats(webScheme, web);
     this.stats = stats;
-    if (!this.#stop.aborted && problem !== this.#saidJmx) {
+    if (!this.#stopped && problem !== this.#saidJmx) {
       this.#saidJmx = problem;
       if (problem !== '')
         this.#log.info({ namenode: nameOf(this.namenode), reason: problem }, 'no figures of a NameNode');
@@ -239,7 +237,7 @@ class Rounds {
   }
 
   #tellWrite(problem: string): void {
-    if (problem === this.#saidWrite || this.#stop.aborted) return;
+    if (problem === this.#saidWrite || this.#stopped) return;
     this.#saidWrite = problem;
     const namenode = nameOf(this.namenode);
     if (problem === '') this.#log.info({ namenode }, 'reports about a NameNode are stored again');

@@ -86,10 +86,23 @@ export class JmxClient {
     });
   }
 
-  /** Never rejects. `stop` gives the questions up. */
-  async readStats(scheme: 'http' | 'https', web: HostPort, stop: AbortSignal): Promise<JmxAnswer> {
+  /** Never rejects; `close` gives the questions up. */
+  async readStats(scheme: 'http' | 'https', web: HostPort): Promise<JmxAnswer> {
     const origin = `${scheme}://${formatAddress(web.host, web.port)}`;
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(ROUND_TIMEOUT_MS)]);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error(`no answer within ${ROUND_TIMEOUT_MS} ms`)), ROUND_TIMEOUT_MS);
+    try {
+      return await this.#readAll(origin, late.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #readAll(origin: string, signal: AbortSignal): Promise<JmxAnswer> {
     const infos = INFO_OPTIONAL.map(([attribute]) => `/jmx?get=${INFO}::${attribute}`);
     const [states, ...values] = await Promise.allSettled(
       [STATES, ...infos].map((path) => this.#readBeans(origin, path, signal)),
@@ -103,10 +116,6 @@ export class JmxClient {
       ...values.flatMap((each) => (each.status === 'fulfilled' ? each.value : [])),
     ) as Bean;
     return statsOf(origin, states.value, info);
-  }
-
-  async close(): Promise<void> {
-    await this.#agent.destroy();
   }
 
   async #readBeans(origin: string, path: string, signal: AbortSignal): Promise<readonly Bean[]> {

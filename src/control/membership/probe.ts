@@ -28,8 +28,6 @@ export interface ProbeOptions {
   readonly isHa: boolean;
   /** Called directly before the question for the HA state is sent. */
   readonly onAskState?: () => void;
-  /** Gives the questions up. */
-  readonly stop: AbortSignal;
 }
 
 /** What a NameNode said about itself over RPC. */
@@ -46,29 +44,78 @@ export interface ProbeAnswer {
   readonly problem: string;
 }
 
-/** Asks one NameNode; never rejects. Ends within the limits for connection and question; of a NameNode that told its namespace, within the health timeout. */
-export async function probeNamenode(namenode: MonitoredNamenode, options: ProbeOptions): Promise<ProbeAnswer> {
-  const silent = new AbortController();
-  const stateAsked = askState(namenode, { ...options, stop: AbortSignal.any([options.stop, silent.signal]) });
-  const registration = await askRegistration(namenode, options);
-  // A NameNode that does not tell its namespace is not waited for.
-  if (!registration.registered) silent.abort();
-  const state = await stateAsked;
-  if (!registration.registered) return { ...registration, state: 'UNAVAILABLE', isHa: state.isHa };
-  return {
-    ...registration,
-    state: state.state,
-    isHa: state.isHa,
-    problem: [registration.problem, state.problem].filter((problem) => problem !== '').join('; '),
-  };
+/**
+ * The questions of one round to one NameNode. They end within the limits for connection and question; of a NameNode that told its namespace,
+ * within the health timeout.
+ */
+export class Probe {
+  readonly #namenode: MonitoredNamenode;
+  readonly #options: ProbeOptions;
+  readonly #registrations = new OpenClients();
+  readonly #states = new OpenClients();
+
+  constructor(namenode: MonitoredNamenode, options: ProbeOptions) {
+    this.#namenode = namenode;
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async ask(): Promise<ProbeAnswer> {
+    const stateAsked = askState(this.#namenode, this.#options, this.#states);
+    const registration = await askRegistration(this.#namenode, this.#options, this.#registrations);
+    // A NameNode that does not tell its namespace is not waited for.
+    if (!registration.registered) this.#states.close();
+    const state = await stateAsked;
+    if (!registration.registered) return { ...registration, state: 'UNAVAILABLE', isHa: state.isHa };
+    return {
+      ...registration,
+      state: state.state,
+      isHa: state.isHa,
+      problem: [registration.problem, state.problem].filter((problem) => problem !== '').join('; '),
+    };
+  }
+
+  /** Gives the questions up: they are answered as if the connection was lost. */
+  stop(): void {
+    this.#registrations.close();
+    this.#states.close();
+  }
+}
+
+/** Connections that can be closed together, also those that are still being opened. */
+class OpenClients {
+  readonly #open = new Set<HdfsClient>();
+  #closed = false;
+
+  async connect(
+    { host, port }: HostPort,
+    { user, connectTimeoutMs }: ProbeOptions,
+    protocol: string | undefined,
+  ): Promise<HdfsClient> {
+    const timeoutMs = QUESTION_TIMEOUT_MS;
+    const limitMs = Math.min(connectTimeoutMs, QUESTION_TIMEOUT_MS);
+    const client = await HdfsClient.connect({ host, port, user, protocol, timeoutMs, connectTimeoutMs: limitMs });
+    this.#open.add(client);
+    if (this.#closed) client.close();
+    return client;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const client of this.#open) client.close();
+  }
 }
 
 type Registration = Omit<ProbeAnswer, 'state' | 'isHa'>;
 
 /** NamenodeProtocol.versionRequest, without which nothing else counts, and ClientProtocol.setSafeMode(GET), at the service address. */
-async function askRegistration({ service }: MonitoredNamenode, options: ProbeOptions): Promise<Registration> {
+async function askRegistration(
+  { service }: MonitoredNamenode,
+  options: ProbeOptions,
+  clients: OpenClients,
+): Promise<Registration> {
   try {
-    using client = await connect(service, options, undefined);
+    using client = await clients.connect(service, options, undefined);
     const [info, safeMode] = await Promise.allSettled([client.versionRequest(), client.isInSafeMode()]);
     if (info.status === 'rejected') throw info.reason;
     const { blockPoolID, storageInfo } = info.value;
@@ -91,7 +138,11 @@ interface StateAnswer {
 }
 
 /** HAServiceProtocol.getServiceStatus at the lifeline address. */
-async function askState(namenode: MonitoredNamenode, options: ProbeOptions): Promise<StateAnswer> {
+async function askState(
+  namenode: MonitoredNamenode,
+  options: ProbeOptions,
+  clients: OpenClients,
+): Promise<StateAnswer> {
   const active = { state: 'ACTIVE', isHa: false, problem: '' } as const;
   if (namenode.namenodeId === '' || !options.isHa) {
     options.onAskState?.();
@@ -101,13 +152,13 @@ async function askState(namenode: MonitoredNamenode, options: ProbeOptions): Pro
   const timeoutMs =
     healthTimeoutMs > 0 ? Math.min(healthTimeoutMs, LONGEST_HEALTH_TIMEOUT_MS) : LONGEST_HEALTH_TIMEOUT_MS;
   try {
-    using client = await connect(namenode.lifeline, options, HA_PROTOCOL);
+    using client = await clients.connect(namenode.lifeline, options, HA_PROTOCOL);
     options.onAskState?.();
     return { state: STATES[await client.getServiceStatus(timeoutMs)], isHa: true, problem: '' };
   } catch (error) {
     if (!(error instanceof RemoteError)) return { state: null, isHa: true, problem: `HA state: ${textOf(error)}` };
     if (error.text.startsWith(NOT_HA)) return active;
-    return await askClientState(namenode, options, error);
+    return await askClientState(namenode, options, clients, error);
   }
 }
 
@@ -115,28 +166,16 @@ async function askState(namenode: MonitoredNamenode, options: ProbeOptions): Pro
 async function askClientState(
   { service }: MonitoredNamenode,
   options: ProbeOptions,
+  clients: OpenClients,
   refusal: RemoteError,
 ): Promise<StateAnswer> {
   try {
-    using client = await connect(service, options, undefined);
+    using client = await clients.connect(service, options, undefined);
     options.onAskState?.();
     return { state: STATES[await client.getHAServiceState()], isHa: true, problem: '' };
   } catch {
     return { state: null, isHa: true, problem: `HA state: ${refusal.message}` };
   }
-}
-
-async function connect(
-  { host, port }: HostPort,
-  { user, connectTimeoutMs, stop }: ProbeOptions,
-  protocol: string | undefined,
-): Promise<HdfsClient> {
-  const timeoutMs = QUESTION_TIMEOUT_MS;
-  const limitMs = Math.min(connectTimeoutMs, QUESTION_TIMEOUT_MS);
-  const client = await HdfsClient.connect({ host, port, user, protocol, timeoutMs, connectTimeoutMs: limitMs });
-  if (stop.aborted) client.close();
-  else stop.addEventListener('abort', () => client.close(), { once: true });
-  return client;
 }
 
 function textOf(error: unknown): string {

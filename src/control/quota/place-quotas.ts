@@ -105,20 +105,22 @@ export async function setLimits(
 }
 
 /**
- * Does something at each place, in all nameservices at the same time, several at once in each. Failures come back by what failed: the
- * nameservice when it could not be reached, else the place.
+ * Does something at each place, in all nameservices at the same time, several at once in each; `onNameservice` is called when one is done.
+ * Failures come back by what failed: the nameservice when it could not be reached, else the place.
  */
 export async function atEach<T extends { readonly place: Place }>(
   items: Iterable<T>,
   act: (item: T) => Promise<void>,
+  onNameservice: () => void = () => {},
 ): Promise<Map<string, string>> {
   const failures = new Map<string, string>();
-  const lanes: Promise<void>[] = [];
-  for (const open of Map.groupBy(items, ({ place }) => place.nameservice).values()) {
-    open.reverse();
-    for (let lane = 0; lane < Math.min(CALLS_AT_A_TIME, open.length); lane++) lanes.push(runLane(open, act, failures));
-  }
-  await Promise.all(lanes);
+  const nameservices = [...Map.groupBy(items, ({ place }) => place.nameservice).values()].map(async (all) => {
+    const open = all.toReversed();
+    const lanes = Math.min(CALLS_AT_A_TIME, all.length);
+    await Promise.all(Array.from({ length: lanes }, () => runLane(open, act, failures)));
+    onNameservice();
+  });
+  await Promise.all(nameservices);
   return failures;
 }
 

@@ -16,6 +16,8 @@ import { MAX_COUNTED_PLACES, type Place, type QuotaPlan, QuotaTable } from './qu
 
 /** Pause before mount points that have got limits are counted, so that one count serves many of them. */
 const COUNT_NEW_AFTER_MS = 2_000;
+/** What some nameservices have said is shown so long after, when others have not. */
+const SHOW_PART_AFTER_MS = 1_000;
 
 export interface QuotaServiceOptions {
   /** The mount table; throws when there is none yet. */
@@ -125,7 +127,6 @@ export class QuotaService implements QuotaUsage {
     if (this.#stopped) return;
     const asked = await this.#readPlaces(plan, calls, newOnly);
     if (this.#stopped) return;
-    this.#addUp(plan);
     const unset = await this.#repair(table, asked, calls);
     if (unset === null || this.#stopped) return;
     reportNew(unset, this.#unset, (what, reason) => this.#log.warn({ what, reason }, 'quotas: limits were not set'));
@@ -156,13 +157,23 @@ export class QuotaService implements QuotaUsage {
       if (!(newOnly && known !== undefined) && !calls.isDisabled(place.nameservice)) toAsk.push({ place });
     }
     const asked: Asked[] = [];
-    const failures = await atEach(toAsk, async ({ place }) => {
+    this.#places = places;
+    const ask = async ({ place }: { readonly place: Place }): Promise<void> => {
       const usage = await readUsage(calls, place);
       places.set(place.key, usage);
       asked.push({ place, usage });
+    };
+    // What one nameservice says does not wait for another that hangs.
+    let timer: NodeJS.Timeout | undefined;
+    const failures = await atEach(toAsk, ask, () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        this.#addUp(plan);
+      }, SHOW_PART_AFTER_MS).unref();
     });
-    this.#places = places;
+    clearTimeout(timer);
     if (this.#stopped) return asked;
+    this.#addUp(plan);
     reportNew(failures, this.#failures, (what, reason) =>
       this.#log.warn({ what, reason }, 'quotas: usage that cannot be had; the last figures stay'),
     );
@@ -171,6 +182,7 @@ export class QuotaService implements QuotaUsage {
   }
 
   #addUp({ mounts }: QuotaPlan): void {
+    if (this.#stopped) return;
     const usages = new Map<string, MountUsage>();
     for (const { path, placeKeys } of mounts) {
       if (usages.size >= MAX_USED_MOUNTS) break;

@@ -7,7 +7,7 @@ import { ANY_REFUSAL, type Forced, isBelow, MountRules, nameOf, parentOf } from 
 import { concatRefusal, partsDirectories, renameRefusal } from './move-rules.ts';
 import type { Operation, PathChoice, Plan, Read } from './plan.ts';
 import { readRequest, tellRead } from './reads.ts';
-import { CURRENT, HOME, TRASH_ROOT } from './trash.ts';
+import { CURRENT, HOME, isInTrash } from './trash.ts';
 import type { World } from './world.ts';
 
 const WRITER = 'writer';
@@ -410,9 +410,11 @@ export class Sequence {
     const type = await this.#typeOf(path);
     if (type === 'IS_FILE') {
       await this.#read('getBlockLocations', path);
-      if (!path.startsWith(`${TRASH_ROOT}/`)) await this.#expectOneHolder(path);
+      if (!isInTrash(path)) await this.#expectOneHolder(path, 'file');
       return;
     }
+    const isWhole = this.#rules.isSeveral(path) && !this.#rules.isEverywhere(path) && !this.#rules.isSkeleton(path);
+    if (isWhole && !isInTrash(path)) await this.#expectOneHolder(path, 'directory');
     await this.#list(path, false);
     await this.#read('getContentSummary', path);
     const listing = await listAll(this.#world.plain, path, false);
@@ -420,12 +422,15 @@ export class Sequence {
     for (const entry of listing.entries) await this.#compareTree(join(path, String(entry['path'])), depth + 1);
   }
 
-  /** A second file of a path would come to light when the first is deleted. */
-  async #expectOneHolder(path: string): Promise<void> {
+  /**
+   * A second file of a path would come to light when the first is deleted. So would a second directory with HASH and LOCAL, to which marks
+   * are not set.
+   */
+  async #expectOneHolder(path: string, kind: 'file' | 'directory'): Promise<void> {
     const holders = await this.#world.holders(this.#rules.locations(path));
     this.#expectSame(
       holders.map(({ isDirectory }) => (isDirectory ? 'directory' : 'file')),
-      ['file'],
+      [kind],
     );
   }
 

@@ -1,11 +1,9 @@
 import { isAlias, isMap, isNode, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml';
+import { UsageError } from '../../../commands/usage.ts';
 import { plainText } from '../text.ts';
 
 /** A file of mounts that cannot be used; the message names file, line and column, and what to write. */
-export class DeclarationError extends Error {
-  // A mistake of who calls the program, like those of its command line.
-  override readonly name = 'UsageError';
-}
+export class DeclarationError extends UsageError {}
 
 /** Where nodes stand. */
 export class Places {
