@@ -26,7 +26,7 @@ export async function openAdministration(
   { settings, topology, configuration, readConfiguration, log }: OpenOptions,
   { federation, block, groups, impersonation }: RouterServices,
 ): Promise<OpenAdministration> {
-  const { stored, live, membership } = federation;
+  const { stored, live, membership, quotas } = federation;
   const known = topology.nameservices.filter(({ namenodes }) => namenodes.length > 0).map(({ id }) => id);
   const admin = readAdminSettings(configuration);
   const isWanted = stored !== null || configuration.isSet('dfs.federation.router.admin-address');
@@ -48,8 +48,8 @@ export async function openAdministration(
     }),
     known: () => known,
     published: () => live.everywhere(),
-    usage: { usageOf: () => null },
-    quotas: null,
+    usage: quotas?.service ?? { usageOf: () => null },
+    quotas: quotas?.push ?? null,
     log,
   });
   await administration.start();

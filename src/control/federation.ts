@@ -11,6 +11,7 @@ import type { Log } from './log.ts';
 import { Membership } from './membership/membership.ts';
 import { LiveMounts } from './mounts/live-mounts.ts';
 import { MountPublisher } from './mounts/mount-publisher.ts';
+import { openQuotas, type Quotas } from './quota/quotas.ts';
 import type { RouterVersion } from './router-types.ts';
 import { SafeMode } from './safe-mode.ts';
 import { DisabledNameservices } from './store/disabled.ts';
@@ -60,6 +61,8 @@ export class Federation {
   readonly membership: Membership;
   readonly live: LiveMounts;
   readonly publisher: MountPublisher;
+  /** Null: quotas of mount points are off. */
+  readonly quotas: Quotas | null;
   readonly #options: FederationOptions;
   readonly #forget: (() => void)[] = [];
   #figures: FigureData | null = null;
@@ -96,6 +99,24 @@ export class Federation {
         tell({ kind: 'order-figures', data });
       },
     });
+    this.quotas = openQuotas({
+      configuration,
+      settings,
+      namenodes: this.membership.namenodes,
+      block,
+      entries: () => this.entries,
+      reload: () => this.stored?.store.load('MountTable', true) ?? Promise.resolve(true),
+      onUsage: (usage) => tell({ kind: 'quota-usage', usage }),
+      log,
+    });
+  }
+
+  /** The mount points as they are now, in force or about to be. */
+  get entries(): readonly MountEntry[] {
+    const { stored } = this;
+    const given = new Set(this.#options.given.map(({ sourcePath }) => sourcePath));
+    const entries = stored?.store.hasMountTable === true ? stored.mounts.entries() : [];
+    return [...entries.filter(({ sourcePath }) => !given.has(sourcePath)), ...this.#options.given];
   }
 
   /** Resolves when there is a mount table for the threads, be it only that of the command line while the store does not answer. */
@@ -112,10 +133,11 @@ export class Federation {
       );
       await within(stored.store.start(), FIRST_LOAD_MS);
     }
-    const entries = stored?.store.hasMountTable === true ? stored.mounts.entries() : [];
-    await live.start(entries);
-    this.#onMounts(entries);
+    await live.start(stored?.store.hasMountTable === true ? stored.mounts.entries() : []);
+    this.#onMounts();
     await within(membership.start(), FIRST_HEARTBEATS_MS);
+    // Its first round may take long; limits are not checked before.
+    void this.quotas?.service.start();
   }
 
   /** Clients are served: the other routers may know. `adminAddress` is '' without an admin port. */
@@ -133,11 +155,13 @@ export class Federation {
     if (buffer !== null) tell({ kind: 'snapshot', buffer });
     tell({ kind: 'block-pools', pools: this.membership.feed.blockPools });
     if (this.#figures !== null) tell({ kind: 'order-figures', data: this.#figures });
+    if (this.quotas !== null) tell({ kind: 'quota-usage', usage: this.quotas.service.usage });
   }
 
   async stop(): Promise<void> {
     for (const forget of this.#forget.splice(0)) forget();
     this.live.stop();
+    await this.quotas?.service.stop();
     await this.membership.stop();
     const { stored } = this;
     if (stored !== null) {
@@ -190,9 +214,8 @@ export class Federation {
   }
 
   #takeMounts({ mounts }: Stored): void {
-    const entries = mounts.entries();
-    this.live.set(entries);
-    this.#onMounts(entries);
+    this.live.set(mounts.entries());
+    this.#onMounts();
   }
 
   #onFullLoad({ safeMode }: Stored): void {
@@ -201,10 +224,11 @@ export class Federation {
     else this.#options.block.setSafeMode(SafeModeLevel.OFF);
   }
 
-  #onMounts(stored: readonly MountEntry[]): void {
-    const entries = [...stored, ...this.#options.given];
+  #onMounts(): void {
+    const { entries } = this;
     const several = entries.filter(({ destinations }) => destinations.length > 1);
     this.membership.useOrders(new Set(several.map(({ order }) => order)));
+    this.quotas?.service.onMounts();
     this.#nameUnknown(entries);
   }
 

@@ -74,6 +74,25 @@ describe('rename below a file of another nameservice', () => {
   });
 });
 
+describe('nothing is made below a file of another nameservice', () => {
+  for (const [method, requestOf] of [
+    ['ClientProtocol.mkdirs', mkdirsRequest],
+    ['ClientProtocol.create', (src: string, createParent: boolean) => createRequest(src, { createParent })],
+  ] as const) {
+    prove(method, 'with missing parents or without', SEVERAL, async (cluster) => {
+      await makeFiles(cluster);
+      for (const user of USERS) {
+        const router = await cluster.connect(user);
+        for (const createParent of [true, false]) {
+          for (const path of ['/m/d/file/x', '/m/d/file/x/y', '/m/d/file/x/y/z']) {
+            expect(await refusal(router.call(method, requestOf(path, createParent)))).toBe(NO_PARENT);
+          }
+        }
+      }
+    });
+  }
+});
+
 describe('what is below a file of one of several nameservices', () => {
   prove('ClientProtocol.delete', 'is refused and nothing has become unlike', SEVERAL, async (cluster) => {
     await makeFiles(cluster);

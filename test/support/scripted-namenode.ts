@@ -258,7 +258,12 @@ export class ScriptedNameNode implements AsyncDisposable {
   }
 
   resetAll(): void {
-    for (const { socket, open } of this.peers) if (open) socket.resetAndDestroy();
+    for (const { socket, open } of this.peers) {
+      if (!open) continue;
+      // The reset of a connection that is being shut down would never end, nor would the thread.
+      if (socket.writableEnded) socket.destroy();
+      else socket.resetAndDestroy();
+    }
   }
 
   /** As a process that is stopped: the kernel still takes connections and some bytes, nothing is read or answered. */

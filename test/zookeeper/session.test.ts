@@ -262,7 +262,7 @@ describe('a server that fails', () => {
   });
 
   it('without a server requests wait, no longer than their deadline, and only so many', async () => {
-    await using session = new TestSession([{ host: '127.0.0.1', port: 1 }], { timeoutMs: 600 });
+    await using session = new TestSession([{ host: '127.0.0.1', port: 1 }], { timeoutMs: 2_000 });
     session.start();
     const waiting = Array.from({ length: MAX_QUEUED }, () => session.exists('/x').catch((error: unknown) => error));
     await fails(session.exists('/x'), ErrorCode.OPERATION_TIMEOUT);

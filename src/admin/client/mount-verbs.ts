@@ -107,6 +107,8 @@ async function addAll(args: readonly string[], contextOf: () => AdminContext): P
   if (entries.length === 0) throw new UsageError(`something is missing; write: switchyard admin ${ADD_ALL_USAGE}`);
   using client = await connect(context);
   const failed = await client.addMounts(entries);
+  // A Java router that could not add all shows what it did add only after that.
+  if (failed !== null) await client.refreshMounts();
   const names = new Set((failed ?? []).map(escapeKey));
   const isAdded = (path: string): boolean => failed === null || (names.size > 0 && !names.has(escapeKey(path)));
   const paths = entries.map(({ sourcePath }) => sourcePath);

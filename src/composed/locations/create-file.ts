@@ -44,7 +44,11 @@ export async function createFile(c: Composition, located: Located): Promise<Outc
   const reachable = itself.filter(isReachable).map(({ target }) => target);
   if (!located.faultTolerant || reachable.length === 0) requireAll(failuresOf(itself));
   const request = c.request();
-  if (request['createParent'] !== true && parent !== null) {
+  const hasNoParent = parent?.some(exists) === false;
+  if (request['createParent'] !== true && hasNoParent && above !== null) {
+    const blocked = (await findNearestAbove(c, above, options))?.find(({ kind }) => kind === 'file');
+    if (blocked !== undefined) return targets[blocked.location] as Target;
+  } else if (request['createParent'] !== true && parent !== null) {
     const hasParent = (target: Target): boolean => parent[targets.indexOf(target)]?.kind === 'directory';
     reachable.sort((a, b) => Number(hasParent(b)) - Number(hasParent(a)));
   } else if (above !== null && parent !== null) {

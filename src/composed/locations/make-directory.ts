@@ -42,9 +42,9 @@ export async function makeDirectory(c: Composition, located: Located): Promise<O
   if (reachable.length === 0) throw failureOf(failuresOf(itself));
   if (reachable.length === targets.length && itself.every(exists)) return first;
   if (above !== null && parent !== null && !itself.some(exists) && !parent.some(exists)) {
-    if (!createsParent) return (reachable[0] as Standing).target;
     const blocked = (await findNearestAbove(c, above, options))?.find(({ kind }) => kind === 'file');
     if (blocked !== undefined) return targets[blocked.location] as Target;
+    if (!createsParent) return (reachable[0] as Standing).target;
   }
   return await makeEverywhere(c, located, itself, createsParent);
 }

@@ -1,7 +1,7 @@
 import { lookupService } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatAddress, type HostPort, parseAddress } from '../../config/address.ts';
+import { formatAddress, type HostPort } from '../../config/address.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { Topology } from '../../shared/settings.ts';
 
@@ -84,15 +84,6 @@ export async function recordedRpcAddress({ host, port }: HostPort, lookUp: LookU
   const found = await Promise.race([name, sleep(LOOK_UP_WITHIN_MS, host, { signal: stop.signal }).catch(() => host)]);
   stop.abort();
   return found === '' ? asWritten : formatAddress(found, port);
-}
-
-/** An address out of a record, null when it is none. */
-export function parseRecorded(text: string, defaultPort: number): HostPort | null {
-  try {
-    return parseAddress(text, defaultPort);
-  } catch {
-    return null;
-  }
 }
 
 function readOr(configuration: Configuration, key: string, defaultPort: number, otherwise: HostPort): HostPort {

@@ -116,7 +116,7 @@ class Line {
           throw error;
         }
         // The NameNode is at work: only this one took too long.
-        if (error instanceof RpcError && error.code === 'TIMEOUT' && false) throw error;
+        if (error instanceof RpcError && error.code === 'TIMEOUT' && this.#answers !== answersBefore) throw error;
         this.#moveOn(namenode, error);
       }
     }

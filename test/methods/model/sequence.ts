@@ -163,25 +163,23 @@ export class Sequence {
       return false;
     }
     const plain = await ask(this.#world.plain, method, request);
-    this.#expectSame(this.#tellChange(method, routed, request, told), this.#tellChange(method, plain, request, told));
+    this.#expectSame(this.#tellChange(routed, request, told), this.#tellChange(plain, request, told));
     if (!('value' in plain)) return false;
     const result = plain.value['result'];
     return result !== false;
   }
 
   /**
-   * A file further up in another of several nameservices is in the way of a name: that something above is no directory, and that the
-   * directory above is missing, are both true. The old rename answers false to the second.
+   * Without `createParent` a file further up in another of several nameservices is in the way of a new name: that something above is no
+   * directory, and that the directory above is missing, are both true.
    */
-  #tellChange(method: string, outcome: Outcome, request: object, told: (value: Plain) => unknown): unknown {
-    const { src, dst = src } = request as { src?: string; dst?: string };
-    const isSeveral = [src, dst].some((path) => path !== undefined && this.#rules.isSeveral(path));
-    const isBlocked =
-      'error' in outcome &&
-      (outcome.error === 'ParentNotDirectoryException' ||
-        (method.startsWith('rename') && outcome.text.includes('(is not a directory)')));
-    if (!isBlocked || !isSeveral) return tell(outcome, told);
-    return method === 'rename' ? { value: false } : { error: 'FileNotFoundException' };
+  #tellChange(outcome: Outcome, request: object, told: (value: Plain) => unknown): unknown {
+    const { src, createParent } = request as { src?: string; createParent?: boolean };
+    const isBlocked = 'error' in outcome && outcome.error === 'ParentNotDirectoryException';
+    if (!isBlocked || createParent !== false || src === undefined || !this.#rules.isSeveral(src)) {
+      return tell(outcome, told);
+    }
+    return { error: 'FileNotFoundException' };
   }
 
   /**
