@@ -53,7 +53,11 @@ export async function run(args: string[]): Promise<number> {
       mounts: MOUNTS,
       rpc: '127.0.0.1:0',
       // Only the mount points are to be seen.
-      set: ['dfs.federation.router.default.nameservice.enable=false'],
+      set: [
+        'dfs.federation.router.default.nameservice.enable=false',
+        // Simulated NameNodes have no web server.
+        'dfs.federation.router.namenode.heartbeat.jmx.interval=-1',
+      ],
       log: await createLog('warn'),
     });
     try {
