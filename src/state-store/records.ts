@@ -175,9 +175,10 @@ export function encodeMount(entry: MountEntry, original: MountRecord | null = nu
       spaceQuota: quota.spaceQuota,
     },
   };
-  // As Java writes them: flags only when set, types only when there are any.
-  if (entry.readOnly) plain['readOnly'] = true;
-  if (entry.faultTolerant) plain['faultTolerant'] = true;
+  // As Java writes them: flags only when set or written before, types only when there are any.
+  for (const flag of ['readOnly', 'faultTolerant'] as const) {
+    if (entry[flag] || (original !== null && Object.hasOwn(original.message, flag))) plain[flag] = entry[flag];
+  }
   if (orderIsKnown) plain['destOrder'] = order;
   if (quota.types.length > 0) {
     const infos = quota.types.map(({ type, quota: limit, consumed }) => ({ type, quota: limit, consumed }));

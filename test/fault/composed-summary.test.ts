@@ -40,12 +40,28 @@ function summary(fileCount: number, directoryCount: number): Plain {
   return { length: 0, fileCount, directoryCount, quota: -1, spaceConsumed: 0, spaceQuota: -1 };
 }
 
+/** As many directories as are counted below the path, one beside the other; none below another path. */
+function listing(directories: number): Plain {
+  const partialListing = Array.from({ length: directories }, (_, i) => ({
+    fileType: 'IS_DIR',
+    path: Buffer.from(`d${i}`),
+    length: 0,
+    permission: { perm: 0o755 },
+    owner: 'hdfs',
+    group: 'supergroup',
+    modification_time: 0,
+    access_time: 0,
+  }));
+  return { dirList: { partialListing, remainingEntries: 0 } };
+}
+
 /** Files and directories by path; any other path does not exist. */
 function answerFrom(counts: Readonly<Record<string, readonly [number, number]>>): (call: NameNodeCall) => void {
   return (call) => {
     const path = String(call.request['path'] ?? call.path);
     const count = counts[path];
     if (call.method === 'getFileInfo') call.succeed({});
+    else if (call.method === 'getListing') call.succeed(listing((count?.[1] ?? 1) - 1));
     else if (count === undefined) call.fail(NOT_FOUND, `File does not exist: ${path}`);
     else if (call.method === 'getContentSummary') call.succeed({ summary: summary(...count) });
     else {

@@ -1,15 +1,15 @@
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NameNodeLookup } from '../../src/admin/path-lookup.ts';
-import { Configuration } from '../../src/config/configuration.ts';
-import { readSettings } from '../../src/config/settings.ts';
-import { buildSnapshot } from '../../src/mount/radix-build.ts';
-import { MountSnapshot } from '../../src/mount/snapshot.ts';
-import { AdminRig, KNOWN } from '../support/admin-rig.ts';
+import { RouterProcess } from '../support/router-process.ts';
 import { waitUntil } from '../support/wait.ts';
+import { findFreePort } from '../support/zookeeper-server.ts';
 import { type CommandResult, Rig, Shell } from './support.ts';
 
 /** Groups of the test's users, for both routers. */
 const GROUPS = 'alice=staff;bob=users';
+const NOTHING: CommandResult = { code: 0, out: '', err: '' };
+/** A file to be written with all commands and what they print. */
+const TRANSCRIPT = process.env['SWITCHYARD_TEST_TRANSCRIPT'];
 const CONF = {
   'dfs.federation.router.mount-table.cache.update': 'true',
   'dfs.federation.router.cache.ttl': '1s',
@@ -110,14 +110,15 @@ describe('hdfs dfsrouteradmin prints before Switchyard what it prints before the
   const own: CommandResult[] = [];
 
   beforeAll(async () => {
-    const rig = ended.use(await Rig.start({ nameservices: 2, javaRouters: 1, conf: CONF }));
+    const rig = ended.use(await Rig.start({ nameservices: 2, javaRouters: 1, zookeeper: true, conf: CONF }));
     await rig.makeTargets(['ns0:/target', 'ns1:/elsewhere']);
-    const administration = ended.use(await startAdministration(rig));
+    const router = ended.use(await startRouter(rig));
     const shell = ended.use(await Shell.start(rig));
     const javaAdmin = rig.up.routers[0]?.admin;
     if (javaAdmin === undefined || javaAdmin === null) throw new Error('the Java Router of the rig has no admin port');
     for (const line of LINES) java.push(await run(shell, javaAdmin, line));
-    for (const line of LINES) own.push(await run(shell, `127.0.0.1:${administration.administration.port}`, line));
+    for (const line of LINES) own.push(await run(shell, `127.0.0.1:${router.adminPort}`, line));
+    if (TRANSCRIPT !== undefined) writeFileSync(TRANSCRIPT, transcribe(java, own));
   }, 600_000);
 
   afterAll(async () => await ended.disposeAsync());
@@ -128,6 +129,19 @@ describe('hdfs dfsrouteradmin prints before Switchyard what it prints before the
     });
   }
 });
+
+/** Each command with what it printed: once where both routers made it print the same, else twice. */
+function transcribe(java: readonly CommandResult[], own: readonly CommandResult[]): string {
+  const show = ({ code, out, err }: CommandResult | undefined = NOTHING): string =>
+    [out, err, `exit ${code}`].filter((part) => part !== '').join('\n');
+  const sections = LINES.map(({ line, user }, i) => {
+    const [before, ours] = [show(java[i]), show(own[i])];
+    const command = `${user ?? 'superuser'}$ hdfs dfsrouteradmin ${line}`;
+    return [command, before === ours ? before : `--- Java Router\n${before}\n+++ Switchyard\n${ours}`].join('\n');
+  });
+  const different = LINES.filter((_, i) => show(java[i]) !== show(own[i])).length;
+  return `${sections.join('\n\n')}\n\n${LINES.length} commands, ${different} with a difference\n`;
+}
 
 async function run(shell: Shell, admin: string, { line, user, until = /(?:)/ }: Line): Promise<CommandResult> {
   const args = line === '' ? [] : line.replace('ADMIN', admin).split(' ');
@@ -153,36 +167,16 @@ function comparable(text: string): string {
     .replace(/[\w.-]*(?:\/[\d.]+)?:\d{4,5}\b/g, 'ADDRESS');
 }
 
-async function startAdministration(rig: Rig): Promise<AdminRig> {
-  const namenodesOf = (ns: string): { id: string; host: string; port: number }[] =>
-    rig.up.namenodes
-      .filter((one) => one.ns === ns)
-      .map(({ nn, rpc }) => ({
-        id: nn,
-        host: rpc.slice(0, rpc.lastIndexOf(':')),
-        port: Number(rpc.slice(rpc.lastIndexOf(':') + 1)),
-      }));
-  const settings = readSettings(
-    new Configuration({ directory: rig.up.conf, overrides: [] }),
-    { nameservices: KNOWN.map((id) => ({ id, namenodes: namenodesOf(id) })) },
-    {
-      HADOOP_USER_NAME: rig.up.user,
-    },
-  );
-  const admin: AdminRig = await AdminRig.start({
-    user: rig.up.user,
-    set: { ...CONF },
-    lookup: new NameNodeLookup({
-      settings,
-      snapshot: () => {
-        const entries = Array.from(admin.store?.records('MountTable').values() ?? [], ({ record }) => record.entry);
-        return MountSnapshot.from(buildSnapshot(entries, KNOWN, 1, null));
-      },
-      defaultNameservice: KNOWN[settings.defaultNameservice] ?? null,
-      isDisabled: () => false,
-      namenodesOf,
-    }),
+/** In the same ZooKeeper, with a mount table of its own: both routers begin with none. */
+async function startRouter(rig: Rig): Promise<RouterProcess> {
+  const keys = {
+    'dfs.federation.router.admin-address': '127.0.0.1:0',
+    'dfs.federation.router.store.driver.zk.parent-path': '/other-deployment',
+  };
+  return await RouterProcess.start({
+    configDir: rig.up.conf,
+    port: await findFreePort(),
+    args: Object.entries(keys).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
+    env: { HADOOP_USER_NAME: rig.up.user },
   });
-  await admin.register();
-  return admin;
 }

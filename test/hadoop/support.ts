@@ -38,6 +38,8 @@ export interface RigOptions {
   readonly observers?: number;
   /** Java Routers inside the rig's JVM, see `rigRouter`. */
   readonly javaRouters?: number;
+  /** The State Store in a ZooKeeper of the rig, else in files. */
+  readonly zookeeper?: boolean;
   /** `/path=ns:/path` or `/path=ns0,ns1:/path@ORDER`, written into the State Store that the configuration names. */
   readonly mounts?: readonly string[];
   /** Settings of all servers of the rig, and of the configuration that the router under test reads. */
@@ -54,6 +56,12 @@ export interface RigNameNode {
   readonly blockPool: string;
 }
 
+export interface RigJavaRouter {
+  readonly rpc: string;
+  readonly admin: string | null;
+  readonly http: string | null;
+}
+
 export interface RigStatus {
   readonly pid: number;
   readonly control: string;
@@ -62,7 +70,9 @@ export interface RigStatus {
   readonly user: string;
   readonly namenodes: readonly RigNameNode[];
   readonly datanodes: readonly { readonly xfer: string; readonly ipc: string }[];
-  readonly routers: readonly { readonly rpc: string; readonly admin: string | null }[];
+  readonly routers: readonly RigJavaRouter[];
+  /** host:port; null: the State Store is in files. */
+  readonly zookeeper: string | null;
   readonly mounts: readonly string[];
 }
 
@@ -129,6 +139,7 @@ export class Rig implements AsyncDisposable {
     const home = mkdtempSync(join(tmpdir(), 'switchyard-rig-'));
     const args = [RIG, 'up', '--nameservices', String(options.nameservices ?? 2)];
     if (options.observers !== undefined) args.push('--observers', String(options.observers));
+    if (options.zookeeper === true) args.push('--zookeeper');
     if (options.javaRouters !== undefined) args.push('--java-routers', String(options.javaRouters));
     for (const mount of options.mounts ?? []) args.push('--mount', mount);
     for (const [key, value] of Object.entries(options.conf ?? {})) args.push('--conf', `${key}=${value}`);

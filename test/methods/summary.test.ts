@@ -144,6 +144,12 @@ describe('content summary', () => {
       expect(await summaryOf(cluster, '/l/both/x')).toMatchObject(counts(1, 2));
       // /l, /l/both, /l/both/hidden, /l/both/x, /l/both/x/y, /l/only0, /l/only1
       expect(await summaryOf(cluster, '/l')).toMatchObject(counts(1, 7));
+      // Back where directories exist everywhere: what came from elsewhere is in one nameservice, and counts.
+      await router.call('ClientProtocol.rename', { src: '/h/own', dst: '/all/own' });
+      await make(cluster, { ns1: ['/all/here/too/'] });
+      expect(await listed(router, '/all')).toEqual(['here', 'own']);
+      expect(await summaryOf(cluster, '/all')).toMatchObject(counts(1, 4));
+      await router.call('ClientProtocol.rename', { src: '/all/own', dst: '/h/own' });
       // What is deleted is gone in both.
       await router.call('ClientProtocol.delete', { src: '/h/d', recursive: true });
       expect(await listed(router, '/h')).toEqual(['own']);

@@ -260,6 +260,10 @@ describe('applying a file', () => {
     const names = Array.from({ length: MAX_BATCH + 1 }, (_, i) => `/n${i}: "ns0:/n"`).join(', ');
     expect(await apply(table, `mounts: {${names}}`)).toHaveLength(MAX_BATCH + 1);
     expect(table.log).toHaveLength(2);
+    const long = new Table();
+    const paths = Array.from({ length: 300 }, (_, i) => `/n${i}: "ns0:/${'x'.repeat(20_000)}"`).join(', ');
+    expect(await apply(long, `mounts: {${paths}}`)).toHaveLength(300);
+    expect(long.log).toHaveLength(2);
   });
 
   it('names the mount that somebody else has added meanwhile, however the router spells it', async () => {

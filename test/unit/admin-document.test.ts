@@ -29,7 +29,7 @@ function mountsOf(text: string): DeclaredMount[] {
 }
 
 const NOTHING_ELSE = {
-  order: 'HASH',
+  order: 'HASH' as const,
   readOnly: false,
   faultTolerant: false,
   owner: null,

@@ -131,6 +131,20 @@ describe('mount table records with surprises', () => {
     expect([changed.record.entry.order, changed.remarks]).toEqual(['RANDOM', []]);
   });
 
+  it.each(['readOnly', 'faultTolerant'] as const)(
+    '%s that is no longer set is written as false, as Java does',
+    (flag) => {
+      const hex = { readOnly: ['2801', '2800'], faultTolerant: ['7001', '7000'] }[flag] as [string, string];
+      const { record } = decodeMount(recordWith(hex[0]), DEFAULTS);
+      const off = encodeMount({ ...record.entry, [flag]: false }, record);
+      expect(off.toString('hex')).toContain(hex[1]);
+      const again = decodeMount(off, DEFAULTS).record;
+      expect(again.entry[flag]).toBe(false);
+      expect(encodeMount(again.entry, again)).toEqual(off);
+      expect(encodeMount(again.entry).length).toBe(off.length - 2);
+    },
+  );
+
   it('unknown fields of the record, its quota and remaining destinations survive a rewrite', () => {
     // Field 99 = "top", 98 = "quo" in the quota, 97 = "dst" in a second destination.
     const destination = Buffer.from('0a036e733112022f79ca0603647374', 'hex');

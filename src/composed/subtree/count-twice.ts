@@ -12,8 +12,11 @@ interface Counts {
 }
 
 /**
- * Directories that are counted once in each of several locations of a mount, and seen once. Where directories exist everywhere the location
- * with most of them has them all. Elsewhere the top may be in each of them, and what else several have is looked for. Throws Refused.
+ * Directories that are counted once in each of several locations of a mount, and seen once. Throws Refused.
+ *
+ * Where directories exist everywhere all locations count the same, and those that do are taken to have the same. Elsewhere, and where they
+ * do not (a directory came from a mount with another order, or could not be made in one of them), those that several have are looked for.
+ * Of directories everywhere that are too many to look at, the location with most is taken to have them all.
  */
 export async function countTwice(
   c: Composition,
@@ -26,19 +29,31 @@ export async function countTwice(
   for (const [i, counts] of countPlaces(regions, cells, directoriesBelow).entries()) {
     if (counts === null) continue;
     const { clientPath, places, everywhere, hidden } = regions[i] as Region;
-    if (everywhere) {
-      let most = 0n;
-      for (const count of counts.own) if (count > most) most = count;
-      twice += counts.own.reduce((sum, count) => sum + count, 0n) - most;
+    if (everywhere && counts.own.every((count) => count === counts.own[0])) {
+      twice += allButMost(counts.own);
       continue;
     }
     const having = places.filter((_, place) => (counts.tops[place] as bigint) > 0n);
-    if (having.length > 1) twice += BigInt(having.length - 1);
     // The top alone has nothing to share.
     const filled: RegionPlace[] = places.filter((_, place) => (counts.tops[place] as bigint) > 1n);
-    if (filled.length > 1) twice += await countShared(c, { clientPath, places: filled }, { hidden, partial });
+    const shared =
+      filled.length > 1
+        ? await countShared(c, { clientPath, places: filled }, { hidden, partial })
+        : { twice: 0n, isWhole: true };
+    if (everywhere && !shared.isWhole) twice += allButMost(counts.own);
+    else twice += shared.twice + (having.length > 1 ? BigInt(having.length - 1) : 0n);
   }
   return twice;
+}
+
+function allButMost(counts: readonly bigint[]): bigint {
+  let sum = 0n;
+  let most = 0n;
+  for (const count of counts) {
+    sum += count;
+    if (count > most) most = count;
+  }
+  return sum - most;
 }
 
 /** By region; null for those with one place. */

@@ -20,6 +20,12 @@ export interface SharedWalk {
   readonly partial: boolean;
 }
 
+export interface Shared {
+  readonly twice: bigint;
+  /** All of them were looked at. */
+  readonly isWhole: boolean;
+}
+
 interface Directory {
   readonly clientPath: string;
   /** Where it is: two places or more. */
@@ -31,12 +37,13 @@ interface Directory {
  * A mount whose order does not put directories everywhere has such ones all the same: with LOCAL clients make their own, and others come by a
  * rename or from an order that the mount had before. Only directories that are shared are listed. Throws Refused.
  */
-export async function countShared(c: Composition, top: Directory, { hidden, partial }: SharedWalk): Promise<bigint> {
+export async function countShared(c: Composition, top: Directory, { hidden, partial }: SharedWalk): Promise<Shared> {
   const hides = new Set(hidden);
   const options: AskOptions = partial ? {} : { unreachedMs: failoverWaitMs(c.engine) };
   const waiting: Directory[] = [top];
   const budget = { pages: MAX_SHARED_PAGES };
   let twice = 0n;
+  let isWhole = true;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { clientPath, places } = next;
     const lists = places.map((place) => new DirectoryNames(c, clientPath, place, { options, partial, budget }));
@@ -52,15 +59,19 @@ export async function countShared(c: Composition, top: Directory, { hidden, part
           twice += BigInt(having.length - 1);
           const below = having.map(({ place }) => ({ ...place, path: join(place.path, text) }));
           if (waiting.length < MAX_SHARED_WAITING) waiting.push({ clientPath: path, places: below });
+          else isWhole = false;
         }
       }
       for (const list of having) if (!list.step()) await list.advance();
     }
   }
-  if (budget.pages <= 0) {
-    c.engine.note(`A summary of ${top.clientPath} may count directories twice: more than ${MAX_SHARED_PAGES} pages`);
+  isWhole &&= budget.pages >= 0;
+  if (!isWhole) {
+    c.engine.note(
+      `A summary of ${top.clientPath} may not count each directory once: too many are in several nameservices`,
+    );
   }
-  return twice;
+  return { twice, isWhole };
 }
 
 function smallestOf(lists: readonly DirectoryNames[]): Buffer | null {

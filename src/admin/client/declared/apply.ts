@@ -1,13 +1,15 @@
 import { RemoteError, RpcError } from '../../../control/rpc-client.ts';
 import type { MountEntry } from '../../../mount/entry.ts';
 import { escapeKey } from '../../../state-store/record-names.ts';
+import { encodeMount } from '../../../state-store/records.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { reasonOf } from '../text.ts';
 import type { PlacedMount } from './declared.ts';
 import { type Difference, type DifferenceOptions, findDifference, type Step } from './difference.ts';
 
-/** Entries of one call. A request of so many, with long paths, stays below the 64 MB that routers take. */
+/** Entries of one call, and their bytes: routers take requests of 16 MB and more. */
 export const MAX_BATCH = 1_000;
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** Changes and removals that are under way at once. */
 const MAX_AT_ONCE = 8;
 /** Times that what has no answer is looked at again, through another router where there is one. */
@@ -92,8 +94,7 @@ async function perform(
     else onOutcome({ kind: step.kind, path: step.path, isDone: result === null, reason: result ?? '' });
   };
   const adds = steps.flatMap((step) => (step.kind === 'add' ? [step] : []));
-  for (let at = 0; at < adds.length; at += MAX_BATCH) {
-    const batch = adds.slice(at, at + MAX_BATCH);
+  for (const batch of splitBatches(adds)) {
     const results = await addBatch(
       client,
       batch.map(({ entry }) => entry),
@@ -113,6 +114,23 @@ async function perform(
     for (const step of open) settle(step, results.get(step) ?? null);
   }
   return lost;
+}
+
+function splitBatches<T extends { readonly entry: MountEntry }>(adds: readonly T[]): T[][] {
+  const batches: T[][] = [];
+  let bytes = 0;
+  for (const add of adds) {
+    const size = encodeMount(add.entry).length;
+    const batch = batches.at(-1);
+    if (batch === undefined || batch.length >= MAX_BATCH || bytes + size > MAX_BATCH_BYTES) {
+      batches.push([add]);
+      bytes = size;
+    } else {
+      batch.push(add);
+      bytes += size;
+    }
+  }
+  return batches;
 }
 
 /**
