@@ -60,7 +60,9 @@ const LINES: readonly Line[] = [
   { line: '-ls /plain' },
   { line: '-setQuota /plain -nsQuota 0' },
   { line: '-setQuota /none -nsQuota 5' },
+  // Only -setQuota knows units.
   { line: '-setStorageTypeQuota /plain -storageType SSD 5m' },
+  { line: '-setStorageTypeQuota /plain -storageType SSD 5000000' },
   { line: '-ls /plain' },
   { line: '-clrStorageTypeQuota /plain' },
   { line: '-clrQuota /plain' },

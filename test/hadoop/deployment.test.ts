@@ -31,9 +31,9 @@ const HISTORIES: readonly (readonly string[])[] = [
   ['-add MOUNT ns0 /t', '-update MOUNT ns1 /t -readonly true -owner bob -mode 1777'],
   ['-add MOUNT ns0,ns1 /t -order SPACE -faulttolerant', '-update MOUNT -faulttolerant false -order HASH'],
   ['-add MOUNT ns0 /nowhere', '-setQuota MOUNT -nsQuota 100 -ssQuota 10k'],
-  ['-add MOUNT ns0 /nowhere', '-setStorageTypeQuota MOUNT -storageType SSD 5m', '-setQuota MOUNT -nsQuota 7'],
+  ['-add MOUNT ns0 /nowhere', '-setStorageTypeQuota MOUNT -storageType SSD 5000000', '-setQuota MOUNT -nsQuota 7'],
   ['-add MOUNT ns0 /nowhere', '-setQuota MOUNT -nsQuota 100', '-clrQuota MOUNT'],
-  ['-add MOUNT ns0 /nowhere', '-setStorageTypeQuota MOUNT -storageType DISK 5m', '-clrStorageTypeQuota MOUNT'],
+  ['-add MOUNT ns0 /nowhere', '-setStorageTypeQuota MOUNT -storageType DISK 5000000', '-clrStorageTypeQuota MOUNT'],
   ['-addAll MOUNT ns0 /t , MOUNT_more ns0,ns1 /t -order SPACE', '-rm MOUNT_more'],
 ];
 

@@ -66,7 +66,7 @@ async function expectNothingHeld(): Promise<void> {
 
 it('gives a change the ids of its client, and further ones to the same nameservice ids that a retry derives again', async () => {
   await start(async (composition) => {
-    await composition.askAll(composition.own, [at(0, '/a'), at(0, '/b'), at(1, '/c')]);
+    await composition.askAll(composition.own, [at(0, '/a'), { ...at(0, '/b'), place: 1 }, at(1, '/c')]);
     return TRUE;
   });
   const seen: { path: string; id: string; callId: number }[][] = [];
