@@ -18,7 +18,7 @@ const LOAD: Readonly<Record<CommandName, () => Promise<{ run: (args: string[]) =
 };
 
 /** Errors that the person at the command line can put right; their messages say how. */
-const USAGE_ERRORS: ReadonlySet<string> = new Set(['UsageError', 'ConfigError', 'MountError']);
+const USAGE_ERRORS: ReadonlySet<string> = new Set(['UsageError', 'ConfigError', 'MountError', 'ListenError']);
 
 const complaint = refuseOldNode(process.versions.node);
 if (complaint !== null) {

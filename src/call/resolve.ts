@@ -20,6 +20,7 @@ export const SEVERAL = -3;
 const SLASH = 0x2f;
 const NO_BYTES = Buffer.alloc(0);
 const ROOT = Buffer.from('/');
+const TRASH = '/.Trash';
 const CURRENT = Buffer.from('Current');
 const INODES = Buffer.from('/.reserved/.inodes/');
 /** What these make in the trash they make in one nameservice, that of the path. */
@@ -63,6 +64,8 @@ export class Resolver {
   message = '';
   /** The path lies in its caller's trash, below `Current` or a checkpoint. */
   inTrash = false;
+  /** The path is its caller's home directory, `/user/NAME`. */
+  atHome = false;
   /** After SEVERAL: the directory of the caller's trash that it is; null for a mount with several destinations. */
   shared: SharedTrash | null = null;
   /** The path is `/user/NAME/.Trash` of its caller. */
@@ -107,6 +110,7 @@ export class Resolver {
     this.prefixBytes = 0;
     this.shared = null;
     this.#atTrashRoot = false;
+    this.atHome = false;
     let bytes = path;
     let from = start;
     let to = end;
@@ -306,13 +310,12 @@ export class Resolver {
   #trashEnd(call: Call, path: Buffer, start: number, end: number): number {
     // Most paths end here, after two bytes.
     if (path[start + 1] !== 0x75 || path[start + 2] !== 0x73) return -1;
-    const client = call.client as Client;
-    let root = client.trashRoot;
-    if (root === null) {
-      root = Buffer.from(`/user/${shortNameOf(client.identity.user)}/.Trash`);
-      client.trashRoot = root;
+    const root = trashRootOf(call.client as Client);
+    if (!matches(path, start, end, root)) {
+      const home = root.length - TRASH.length;
+      this.atHome = end - start === home && path.compare(root, 0, home, start, end) === 0;
+      return -1;
     }
-    if (!matches(path, start, end, root)) return -1;
     let at = start + root.length;
     if (at === end) this.#atTrashRoot = true;
     if (path[at] !== SLASH || at === end) return -1;
@@ -362,6 +365,12 @@ export class Resolver {
       `The operation is not allowed because the path: ${path} is a mount point`,
     );
   }
+}
+
+/** The path of its trash: `/user/NAME/.Trash`. */
+export function trashRootOf(client: Client): Buffer {
+  client.trashRoot ??= Buffer.from(`/user/${shortNameOf(client.identity.user)}${TRASH}`);
+  return client.trashRoot;
 }
 
 function matches(path: Buffer, at: number, end: number, wanted: Buffer): boolean {

@@ -17,6 +17,13 @@ import { CONFIG_FLAGS, readOverrides } from './config-flags.ts';
 import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
 import { readVersion } from './version.ts';
 
+const RPC_ADDRESS = 'dfs.federation.router.rpc-address';
+const NO_FIXED_PORT = {
+  problem:
+    'port 0 (any that is free) together with a State Store: the other routers know this one by its host and port',
+  remedy: 'give it a port of its own, here or with --rpc',
+};
+
 /** What a router is started with: the flags of `start`. Paths are relative to the working directory. */
 export interface StartOptions {
   /** Left out: HADOOP_CONF_DIR, else HADOOP_HOME/etc/hadoop; null: no files. */
@@ -134,6 +141,9 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   const hasGivenMounts = (options.mounts ?? []).length > 0 || options.mountsFile !== undefined;
   if (store.kind === 'unread' && !hasGivenMounts) {
     throw configuration.error(store.key, UNREAD_STORE.problem, UNREAD_STORE.remedy);
+  }
+  if ((store.kind === 'file' || store.kind === 'zookeeper') && settings.rpcPort === 0) {
+    throw configuration.error(RPC_ADDRESS, NO_FIXED_PORT.problem, NO_FIXED_PORT.remedy);
   }
   await requireLocalHost(configuration);
   const log = options.log ?? (await createLog(settings.logLevel));

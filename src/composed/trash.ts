@@ -1,6 +1,7 @@
 import type { Call } from '../call/call.ts';
+import type { Client } from '../call/client.ts';
 import type { Engine } from '../call/engine.ts';
-import { type Place, SEVERAL } from '../call/resolve.ts';
+import { type Place, SEVERAL, trashRootOf } from '../call/resolve.ts';
 import { nameservicesAtOrBelow } from '../mount/nameservices-below.ts';
 import type { MountSnapshot } from '../mount/snapshot.ts';
 import type { Target } from './composition.ts';
@@ -23,7 +24,12 @@ export interface TrashDirectory {
    * nobody could open it.
    */
   shows(name: string, target: number): boolean;
+  /** Of `/user/NAME/.Trash`: where it may be outside what a listing of the home directory's own locations shows. */
+  readonly elsewhere: readonly Target[];
 }
+
+/** What the home directory is called in its trash's path. */
+const TRASH_END = '/.Trash';
 
 const TRASH_NAME = /^(?:Current|\d+(?:-\d*)?)$/;
 
@@ -34,6 +40,32 @@ export function trashTargets(engine: Engine, call: Call, spelled: Buffer): Trash
   return found === SEVERAL ? sharedTrash(engine) : null;
 }
 
+/** The caller's trash where it is part of what lies below a path, though not all of it is in the nameservices of that path. */
+export interface StrayTrash {
+  /** `/user/NAME/.Trash` */
+  readonly path: string;
+  /** All its places, and those that the locations of the home directory do not have. */
+  readonly targets: readonly Target[];
+  readonly elsewhere: readonly Target[];
+}
+
+/** Of the caller's home directory: its trash, when some of it may be outside the locations of the directory. Null for every other path. */
+export function strayTrashOfHome(engine: Engine, call: Call, path: string): StrayTrash | null {
+  const root = trashRootOf(call.client as Client);
+  const trash = root.toString();
+  if (path !== trash.slice(0, -TRASH_END.length)) return null;
+  const shared = trashTargets(engine, call, root);
+  return shared === null || shared.elsewhere.length === 0 ? null : { path: trash, ...shared };
+}
+
+/** As `strayTrashOfHome`, also for the directories above: what a walk of them comes to. */
+export function strayTrashBelow(engine: Engine, call: Call, path: string): StrayTrash | null {
+  const trash = trashRootOf(call.client as Client).toString();
+  const home = trash.slice(0, -TRASH_END.length);
+  const isAbove = path === '/' || home.startsWith(`${path}/`);
+  return isAbove || path === home ? strayTrashOfHome(engine, call, home) : null;
+}
+
 /** As `trashTargets`, directly after the resolver answered SEVERAL for the path. */
 export function sharedTrash(engine: Engine): TrashDirectory | null {
   const { resolver } = engine;
@@ -42,19 +74,34 @@ export function sharedTrash(engine: Engine): TrashDirectory | null {
   const path = shared.path;
   const inTrash: Target[] = shared.nameservices.map((nameservice) => ({ nameservice, path, prefixBytes: 0 }));
   if (!shared.isRoot) {
-    return { targets: inTrash, shows: (name, target) => showsBelow(engine, shared.below, inTrash, name, target) };
+    return {
+      targets: inTrash,
+      shows: (name, target) => showsBelow(engine, shared.below, inTrash, name, target),
+      elsewhere: [],
+    };
   }
   // Own places that are the trash of a nameservice as well are asked once.
   const isOwn = (target: Target): boolean => shared.own.some((own) => isSamePlace(own, target, path));
-  const targets = [
+  const targets = withPlaces([
     ...shared.own.filter((own) => !inTrash.some((target) => isSamePlace(own, target, path))),
     ...inTrash,
-  ];
+  ]);
   const ownOnly = targets.length - inTrash.length;
   return {
     targets,
+    elsewhere: targets.slice(targets.length - inTrash.length).filter((target) => !isOwn(target)),
     shows: (name, at) => (TRASH_NAME.test(name) ? at >= ownOnly : at < ownOnly || isOwn(targets[at] as Target)),
   };
+}
+
+/** A nameservice that has two of them is to take its requests for two calls. */
+function withPlaces(targets: readonly Target[]): Target[] {
+  const places = new Map<number, number>();
+  return targets.map((target) => {
+    const place = places.get(target.nameservice) ?? 0;
+    places.set(target.nameservice, place + 1);
+    return { ...target, place };
+  });
 }
 
 /** The first path may be null: it is `path` as well. */

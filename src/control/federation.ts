@@ -13,7 +13,7 @@ import { LiveMounts } from './mounts/live-mounts.ts';
 import { MountPublisher } from './mounts/mount-publisher.ts';
 import { openQuotas, type Quotas } from './quota/quotas.ts';
 import type { RouterVersion } from './router-types.ts';
-import { SafeMode } from './safe-mode.ts';
+import { type CacheAge, SafeMode } from './safe-mode.ts';
 import { DisabledNameservices } from './store/disabled.ts';
 import { MountRecords } from './store/mount-records.ts';
 import { RouterRecords } from './store/router-records.ts';
@@ -23,6 +23,8 @@ import { StateStore } from './store/state-store.ts';
 const FIRST_LOAD_MS = 3_000;
 /** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
 const FIRST_HEARTBEATS_MS = 300;
+/** Mount points that change one after the other are looked at together for what depends on all of them. */
+const COALESCE_MS = 100;
 /** Mount points that one line of the log names. */
 const MAX_NAMED_MOUNTS = 20;
 
@@ -70,6 +72,12 @@ export class Federation {
   /** host:port; '' without an admin port. */
   #adminAddress = '';
   #writesRecord = false;
+  /** Where the store's mount table is on its way to the threads that resolve paths. */
+  #table: 'unread' | 'underWay' | 'inForce' = 'unread';
+  #mountsTimer: NodeJS.Timeout | null = null;
+  /** The first table was built. */
+  #isStarted = false;
+  #isStopped = false;
 
   /** Throws ConfigError. */
   constructor(options: FederationOptions) {
@@ -133,9 +141,16 @@ export class Federation {
       );
       await within(stored.store.start(), FIRST_LOAD_MS);
     }
-    await live.start(stored?.store.hasMountTable === true ? stored.mounts.entries() : []);
+    const isRead = stored?.store.hasMountTable === true;
+    await live.start(isRead ? stored.mounts.entries() : []);
+    if (this.#isStopped) return;
+    this.#isStarted = true;
+    // Threads are given this table before they are given calls.
+    if (isRead) this.#putInForce(stored);
+    else if (stored !== null) void this.#awaitTable(stored);
     this.#onMounts();
     await within(membership.start(), FIRST_HEARTBEATS_MS);
+    if (this.#isStopped) return;
     // Its first round may take long; limits are not checked before.
     void this.quotas?.service.start();
   }
@@ -159,17 +174,19 @@ export class Federation {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     for (const forget of this.#forget.splice(0)) forget();
+    if (this.#mountsTimer !== null) clearTimeout(this.#mountsTimer);
     this.live.stop();
-    await this.quotas?.service.stop();
-    await this.membership.stop();
+    // These may wait for the store, and end at the latest when it has been closed.
+    const ended = Promise.allSettled([this.quotas?.service.stop(), this.membership.stop()]);
     const { stored } = this;
     if (stored !== null) {
       stored.safeMode?.stop();
       await stored.routers.stop();
       await stored.store.stop();
     }
-    await this.publisher.close();
+    await Promise.all([ended, this.publisher.close()]);
   }
 
   #openStore(driver: StoreDriver): Stored {
@@ -200,7 +217,7 @@ export class Federation {
         : new SafeMode({
             settings: storeSettings.safeMode,
             block,
-            caches: store,
+            caches: this.#cacheAge(store),
             log,
             onChange: () => {
               if (this.stored !== null) this.#tellStatus(this.stored);
@@ -213,12 +230,46 @@ export class Federation {
     routers.setStatus(safeMode?.isOn === true ? 'SAFEMODE' : 'RUNNING');
   }
 
-  #takeMounts({ mounts }: Stored): void {
-    this.live.set(mounts.entries());
-    this.#onMounts();
+  #cacheAge(store: StateStore): CacheAge {
+    const isInForce = (): boolean => this.#table === 'inForce';
+    return {
+      get lastFullLoadMs(): number | null {
+        return store.lastFullLoadMs;
+      },
+      get hasMountTable(): boolean {
+        return isInForce();
+      },
+    };
   }
 
-  #onFullLoad({ safeMode }: Stored): void {
+  #takeMounts(stored: Stored): void {
+    this.live.set(() => stored.mounts.entries());
+    void this.#awaitTable(stored);
+    this.#mountsTimer ??= setTimeout(() => {
+      this.#mountsTimer = null;
+      this.#onMounts();
+    }, COALESCE_MS).unref();
+  }
+
+  #onFullLoad(stored: Stored): void {
+    if (stored.safeMode !== null) stored.safeMode.check();
+    void this.#awaitTable(stored);
+  }
+
+  /**
+   * The store's table was read for the first time, after calls were let in: paths are resolved only when all threads are on it, for the
+   * one that they have does not know its mount points. Never rejects.
+   */
+  async #awaitTable(stored: Stored): Promise<void> {
+    if (this.#table !== 'unread' || !this.#isStarted || !stored.store.hasMountTable) return;
+    this.#table = 'underWay';
+    // False: it could not be built, and is built again.
+    while (!(await this.live.everywhere(null))) if (this.#isStopped) return;
+    if (!this.#isStopped) this.#putInForce(stored);
+  }
+
+  #putInForce({ safeMode }: Stored): void {
+    this.#table = 'inForce';
     if (safeMode !== null) safeMode.check();
     // Without safe mode only a table that was never read keeps calls away.
     else this.#options.block.setSafeMode(SafeModeLevel.OFF);

@@ -60,6 +60,11 @@ export interface RunningRouter {
   readonly closed: Promise<number>;
 }
 
+/** The router has ended before it served clients; its log says why. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}
+
 /** The client port cannot be had; the message says why and what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';

@@ -3,8 +3,8 @@ import { makeRingPlumbing } from '../handoff/ring-end.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
-import { allocateEpochWords } from '../shared/epochs.ts';
-import type { FromThread } from '../threads/messages.ts';
+import { allocateEpochWords, announceFirst, NO_EPOCH } from '../shared/epochs.ts';
+import type { FromThread, ToThread } from '../threads/messages.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
 import { Federation } from './federation.ts';
 import { Impersonation } from './impersonation.ts';
@@ -12,7 +12,13 @@ import { raiseInlining } from './jit.ts';
 import { Listeners } from './listeners.ts';
 import type { Log } from './log.ts';
 import { requireFreePort } from './port-probe.ts';
-import { ListenError, type OpenAdministration, type RouterOptions, type RunningRouter } from './router-types.ts';
+import {
+  ListenError,
+  type OpenAdministration,
+  type RouterOptions,
+  type RunningRouter,
+  StartError,
+} from './router-types.ts';
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
 /** Size of each ring between an acceptor and a worker. */
@@ -51,6 +57,8 @@ class Router implements RunningRouter, ThreadEvents {
   readonly #groups: Groups;
   readonly #impersonation: Impersonation;
   readonly #closed = Promise.withResolvers<number>();
+  /** Rejects when the router ends before it serves. */
+  readonly #abandoned = Promise.withResolvers<never>();
   readonly #listeners: Listeners;
   #serving = false;
   #drain: Promise<{ cut: number }> | null = null;
@@ -65,6 +73,10 @@ class Router implements RunningRouter, ThreadEvents {
     this.#options = options;
     this.#log = log;
     this.closed = this.#closed.promise;
+    this.#abandoned.promise.catch(() => {});
+    // First what may refuse the configuration: threads would have to be ended.
+    this.#groups = new Groups(readGroupOptions(configuration));
+    this.#impersonation = new Impersonation(configuration, this.#groups);
     const nameservices = topology.nameservices.length;
     const inline = settings.handoff === 'inline';
     const threads = settings.acceptors + (inline ? 0 : settings.workers);
@@ -87,9 +99,13 @@ class Router implements RunningRouter, ThreadEvents {
       epochs: this.#share.epochs,
       version: options.version,
       log,
-      tell: (message) => this.#tellEngines((thread) => thread.tell(message)),
+      tell: (message) => {
+        for (const thread of this.#engines()) this.#tellEngine(thread, message);
+      },
     });
     const epoch = (): number => this.#federation.publisher.epoch;
+    // Acceptors look at no mount table: one that announced an epoch would never leave it.
+    const none = (): number => NO_EPOCH;
     this.#acceptors = new ThreadPool(
       inline ? 'inline' : 'acceptor',
       settings.acceptors,
@@ -97,33 +113,44 @@ class Router implements RunningRouter, ThreadEvents {
       this.#share,
       this,
       log,
-      epoch,
+      inline ? epoch : none,
     );
     this.#workers = inline
       ? null
       : new ThreadPool('worker', settings.workers, settings.acceptors, this.#share, this, log, epoch);
     this.#listeners = new Listeners(this.#acceptors.threads, settings.rpcPort);
-    this.#groups = new Groups(readGroupOptions(configuration));
-    this.#impersonation = new Impersonation(configuration, this.#groups);
   }
 
+  /** Rejects when it cannot serve, or when it ends meanwhile. */
   async start(): Promise<void> {
+    await Promise.race([this.#start(), this.#abandoned.promise]);
+  }
+
+  async #start(): Promise<void> {
     const { settings, topology, openAdministration } = this.#options;
     const tight = judgeDescriptorLimit(readDescriptorLimit(), settings, topology);
     if (tight !== null) this.#log.warn(tight);
     await Promise.all([this.#federation.start(), this.#startThreads()]);
+    if (this.#stop !== null) return;
     if (openAdministration !== null) {
-      this.#administration = await openAdministration({
+      const administration = await openAdministration({
         federation: this.#federation,
         block: this.#block,
         groups: this.#groups,
         impersonation: this.#impersonation,
       });
-      this.admin = this.#administration.adminAddress;
+      if (this.#stop !== null) {
+        await administration.stop();
+        return;
+      }
+      this.#administration = administration;
+      this.admin = administration.adminAddress;
     }
-    for (const thread of this.#engines()) this.#prepareEngine(thread);
     if (settings.acceptors > 1 && settings.rpcPort !== 0) await this.#probePort();
+    if (this.#stop !== null) return;
+    // A thread that takes the place of one that dies from here on is given all that by `onReady`.
     this.#serving = true;
+    for (const thread of this.#engines()) this.#prepareEngine(thread);
     for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
     const port = await this.#listeners.all;
     this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${port}`;
@@ -148,6 +175,7 @@ class Router implements RunningRouter, ThreadEvents {
 
   stop(): Promise<void> {
     this.#stop ??= this.#runStop();
+    this.#abandoned.reject(new StartError('the router has ended before it served clients; its log says why'));
     return this.#stop;
   }
 
@@ -189,9 +217,11 @@ class Router implements RunningRouter, ThreadEvents {
         break;
       case 'authorize': {
         const { connection, generation, identity } = message;
-        void this.#impersonation
-          .refusalOf(identity)
-          .then((refusal) => thread.tell({ kind: 'authorized', connection, generation, refusal }));
+        const { port } = thread;
+        // A thread that has taken its place since has other connections of these numbers.
+        void this.#impersonation.refusalOf(identity).then((refusal) => {
+          if (thread.port === port) thread.tell({ kind: 'authorized', connection, generation, refusal });
+        });
         break;
       }
       case 'announced':
@@ -258,12 +288,14 @@ class Router implements RunningRouter, ThreadEvents {
     return (this.#workers ?? this.#acceptors).threads;
   }
 
-  #tellEngines(tell: (thread: RouterThread) => void): void {
-    for (const thread of this.#engines()) tell(thread);
+  #tellEngine(thread: RouterThread, message: ToThread): void {
+    if (message.kind === 'snapshot' && thread.port !== null)
+      announceFirst(this.#share.epochs, thread.thread, this.#federation.publisher.epoch);
+    thread.tell(message);
   }
 
   #prepareEngine(thread: RouterThread): void {
-    this.#federation.tellAll((message) => thread.tell(message));
+    this.#federation.tellAll((message) => this.#tellEngine(thread, message));
   }
 
   /** Gives it its workers, and clients as soon as there is one. */
@@ -302,14 +334,25 @@ class Router implements RunningRouter, ThreadEvents {
     return { cut };
   }
 
+  /** In bounded time; never rejects. */
   async #runStop(): Promise<void> {
     this.#log.debug(readCounters(this.#share.counters), 'counters at the end');
-    const ended = Promise.all([
+    const ended = Promise.allSettled([
       this.#acceptors.stop(),
       this.#workers?.stop(),
       this.#administration?.stop(),
       this.#federation.stop(),
     ]);
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, STOP_MS).unref())]);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), STOP_MS);
+    });
+    const results = await Promise.race([ended, late]);
+    clearTimeout(timer);
+    if (results === null) this.#log.warn(`not everything has ended within ${STOP_MS} ms`);
+    for (const result of results ?? []) {
+      if (result.status === 'rejected')
+        this.#log.error({ err: result.reason }, 'a part of the router did not end well');
+    }
   }
 }

@@ -7,7 +7,7 @@ import { type StoreClock, SYSTEM_CLOCK } from './store/store-clock.ts';
 export interface CacheAge {
   /** When all caches were last loaded together, on the steady clock; null: never yet. */
   readonly lastFullLoadMs: number | null;
-  /** Paths can be resolved: the mount table was loaded once. */
+  /** Paths can be resolved: the mount table was loaded once, and all threads go by it. */
   readonly hasMountTable: boolean;
 }
 
@@ -92,7 +92,7 @@ export class SafeMode {
     const nowMs = this.#clock.steadyMs();
     if (nowMs - this.#startedMs < settings.extensionMs) return;
     const { lastFullLoadMs } = caches;
-    const isStale = lastFullLoadMs === null || nowMs - lastFullLoadMs > settings.expirationMs;
+    const isStale = !caches.hasMountTable || lastFullLoadMs === null || nowMs - lastFullLoadMs > settings.expirationMs;
     if (isStale && !this.#isOn) {
       this.#turnOn(
         lastFullLoadMs === null

@@ -1,7 +1,8 @@
 /**
  * Which mount snapshot every thread is on: one Int32 word per thread in shared memory.
  *
- * Word i has a single writer at any time: thread i while it runs, the main thread before it starts and after it has ended.
+ * Word i has a single writer at any time: thread i while it runs, the main thread before it starts and after it has ended. A thread that
+ * was started without a snapshot has announced nothing when it is given its first one: the main thread announces that one for it.
  * A thread stores an epoch after it has swapped its reference, and snapshots reach it in ascending order. So a thread that announces
  * epoch e neither looks at a snapshot older than e nor will be handed one: memory of epochs below the oldest announced one is free.
  * A thread about to start is given the current snapshot, and main announces that epoch for it before.
@@ -27,6 +28,11 @@ export function allocateEpochWords(threads: number): EpochWords {
 /** Publishes that `thread` is on `epoch` and has dropped every older snapshot. */
 export function announceEpoch(words: EpochWords, thread: number, epoch: number): void {
   Atomics.store(words, thread, epoch);
+}
+
+/** The thread is about to be given `epoch`; counts when it has announced nothing yet. */
+export function announceFirst(words: EpochWords, thread: number, epoch: number): void {
+  Atomics.compareExchange(words, thread, NO_EPOCH, epoch);
 }
 
 /** `thread` has ended (or died): it holds no snapshot any more. */

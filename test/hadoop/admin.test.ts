@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RouterProcess } from '../support/router-process.ts';
 import { waitUntil } from '../support/wait.ts';
-import { findFreePort } from '../support/zookeeper-server.ts';
+import { startSwitchyard } from './mixed-deployment.ts';
 import { type CommandResult, Rig, Shell } from './support.ts';
 
 /** Groups of the test's users, for both routers. */
@@ -17,6 +16,9 @@ const CONF = {
   'dfs.federation.router.quota.enable': 'false',
   'hadoop.user.group.static.mapping.overrides': GROUPS,
 };
+
+/** A mount table of its own in the same ZooKeeper: both routers begin with none. */
+const OTHER_TABLE = { 'dfs.federation.router.store.driver.zk.parent-path': '/other-deployment' };
 
 /** One command: what is typed, who types it (left out: the superuser), and what the output must show before it is compared (it is asked again). */
 interface Line {
@@ -114,7 +116,7 @@ describe('hdfs dfsrouteradmin prints before Switchyard what it prints before the
   beforeAll(async () => {
     const rig = ended.use(await Rig.start({ nameservices: 2, javaRouters: 1, zookeeper: true, conf: CONF }));
     await rig.makeTargets(['ns0:/target', 'ns1:/elsewhere']);
-    const router = ended.use(await startRouter(rig));
+    const router = ended.use(await startSwitchyard(rig, OTHER_TABLE));
     const shell = ended.use(await Shell.start(rig));
     const javaAdmin = rig.up.routers[0]?.admin;
     if (javaAdmin === undefined || javaAdmin === null) throw new Error('the Java Router of the rig has no admin port');
@@ -167,18 +169,4 @@ function comparable(text: string): string {
     .trimEnd()
     .replace(/@[0-9a-f]+:/g, ':')
     .replace(/[\w.-]*(?:\/[\d.]+)?:\d{4,5}\b/g, 'ADDRESS');
-}
-
-/** In the same ZooKeeper, with a mount table of its own: both routers begin with none. */
-async function startRouter(rig: Rig): Promise<RouterProcess> {
-  const keys = {
-    'dfs.federation.router.admin-address': '127.0.0.1:0',
-    'dfs.federation.router.store.driver.zk.parent-path': '/other-deployment',
-  };
-  return await RouterProcess.start({
-    configDir: rig.up.conf,
-    port: await findFreePort(),
-    args: Object.entries(keys).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
-    env: { HADOOP_USER_NAME: rig.up.user },
-  });
 }

@@ -3,8 +3,8 @@ import type { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { ORDERS } from '../../src/mount/entry.ts';
 import type { MembershipRecord } from '../../src/state-store/records.ts';
 import { waitUntil } from '../support/wait.ts';
-import { type Member, MixedDeployment, SOON_MS } from './mixed-deployment.ts';
-import { FULL } from './support.ts';
+import { FAILOVER_PROVIDERS, type Member, MixedDeployment, SOON_MS, startSwitchyard } from './mixed-deployment.ts';
+import { FULL, startEndpoint } from './support.ts';
 
 /** Long after a heartbeat (1 s), short for a test. */
 const EXPIRATION_MS = 12_000;
@@ -49,6 +49,7 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     deployment = await MixedDeployment.start(CONF);
     const targets = ['/t', '/shared', '/own', '/quota', ...ORDERS.map((order) => `/orders/${order}`)];
     await deployment.rig.makeTargets(targets.flatMap((path) => [`ns0:${path}`, `ns1:${path}`]));
+    await deployment.change(deployment.members[0] as Member, '-add /shared ns0,ns1 /shared -order HASH_ALL');
   }, 600_000);
   afterAll(async () => await deployment?.[Symbol.asyncDispose]());
 
@@ -190,7 +191,6 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     await agree('ns0.nn0');
     await deployment.rig.ctl({ op: 'failover', ns: 'ns0', to: 'nn1' });
     await agree('ns0.nn1');
-    await deployment.change(deployment.members[0] as Member, '-add /shared ns0,ns1 /shared -order HASH_ALL');
     expect(await deployment.callAll(mkdirs('/shared/after-failover'))).toEqual(deployment.everywhere(true));
   });
 
@@ -200,6 +200,10 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
       const refused = deployment.everywhere<string | boolean>(true);
       refused[one.name] = 'org.apache.hadoop.ipc.StandbyException';
       expect(await deployment.callAll(mkdirs('/shared/x'))).toEqual(refused);
+      const order = [one, ...deployment.members.filter((member) => member !== one)];
+      for (const provider of FAILOVER_PROVIDERS) {
+        await deployment.runOverAll(order, provider, ['-mkdir', `/shared/${one.name}-${provider}`]);
+      }
       for (const java of deployment.of('java')) {
         await waitUntil(
           async () => (await deployment.routersOnPage(java))[one.port] === 'SAFEMODE',
@@ -269,6 +273,34 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     300_000,
   );
 
+  it.runIf(FULL)(
+    'are joined by a Java Router where only Switchyard has written',
+    async () => {
+      const { rig } = deployment;
+      const keys = { 'dfs.federation.router.store.driver.zk.parent-path': '/a/parent/of/its/own' };
+      await using switchyard = await startSwitchyard(rig, keys);
+      const admin = { name: 'switchyard', admin: `127.0.0.1:${switchyard.adminPort}` };
+      await deployment.change(admin, '-add /early ns1 /t');
+      await using java = await startEndpoint(rig, keys, 'java-router');
+      await deployment.change(admin, '-add /late ns1 /t');
+      for (const path of ['/early', '/late']) {
+        await waitUntil(
+          async () =>
+            (await deployment.call(java, async (client) => (await client.getFileInfo(path))?.fileType)) === 'IS_DIR',
+          `the Java Router shows ${path}`,
+          SOON_MS,
+        );
+      }
+      await waitUntil(
+        async () => (await deployment.call(java, mkdirs('/early/by-java'))) === true,
+        'the Java Router leaves safe mode',
+        SOON_MS,
+      );
+      expect(await deployment.call(switchyard, mkdirs('/early/by-java/x'))).toBe(true);
+    },
+    120_000,
+  );
+
   it('go on when one of them dies or is stopped; its records expire and are deleted', async () => {
     const [java, stopped] = deployment.of('java');
     const [switchyard, killed] = deployment.of('switchyard');
@@ -291,6 +323,12 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
       for (const other of [java, switchyard]) {
         expect(await deployment.call(other, mkdirs(`/after-by-${member.name}/x`))).toBe(true);
       }
+    }
+    const order = [killed, stopped, switchyard, java];
+    for (const provider of FAILOVER_PROVIDERS) {
+      await deployment.runOverAll(order, provider, ['-mkdir', `/shared/after-${provider}`]);
+      const listed = await deployment.runOverAll(order, provider, ['-ls', '-C', '/shared']);
+      expect(listed.split('\n')).toContain(`/shared/after-${provider}`);
     }
     await waitUntil(
       async () => (await deployment.routerRecordOf(killed))?.status === 'EXPIRED',

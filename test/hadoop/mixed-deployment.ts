@@ -22,6 +22,9 @@ export const SOON_MS = 30_000;
 /** Fields of a MountTableRecordProto that are dates. */
 const DATE_FIELDS: readonly number[] = [3, 4];
 
+export const FAILOVER_PROVIDERS = ['ConfiguredFailoverProxyProvider', 'RequestHedgingProxyProvider'] as const;
+export type FailoverProvider = (typeof FAILOVER_PROVIDERS)[number];
+
 /** One router of the deployment, whatever it is made of. */
 export interface Member {
   readonly name: string;
@@ -33,6 +36,8 @@ export interface Member {
   /** host:port; null without one. */
   readonly http: string | null;
 }
+
+type Administered = Pick<Member, 'name' | 'admin'>;
 
 /** Two Java Routers and two Switchyard routers before real NameNodes, on one ZooKeeper. */
 export class MixedDeployment implements AsyncDisposable {
@@ -89,19 +94,34 @@ export class MixedDeployment implements AsyncDisposable {
   }
 
   /** One command of `hdfs dfsrouteradmin` through a member. */
-  async administer(member: Member, line: string, user?: string): Promise<CommandResult> {
+  async administer(member: Administered, line: string, user?: string): Promise<CommandResult> {
     const args = ['-D', `dfs.federation.router.admin-address=${member.admin}`, ...line.split(' ')];
     return await this.shell.run(args, { tool: 'dfsrouteradmin', ...(user === undefined ? {} : { user }) });
   }
 
   /** One command that must succeed; what it prints. */
-  async change(member: Member, line: string): Promise<string> {
+  async change(member: Administered, line: string): Promise<string> {
     const { code, out, err } = await this.administer(member, line);
     if (code !== 0 || !/Success/i.test(out)) throw new Error(`${line} through ${member.name}: ${code}\n${out}${err}`);
     return out;
   }
 
-  /** The answer of a client's calls through a member, or the exception: its class, with the member's names left out. */
+  /** One command of `hdfs dfs` of a client that knows these members as the NameNodes of one nameservice, in this order. */
+  async runOverAll(members: readonly Member[], provider: FailoverProvider, args: readonly string[]): Promise<string> {
+    const ids = members.map(({ name }) => name);
+    const keys = {
+      'dfs.nameservices': 'routers',
+      'dfs.ha.namenodes.routers': ids.join(','),
+      ...Object.fromEntries(
+        members.map(({ name, host, port }) => [`dfs.namenode.rpc-address.routers.${name}`, `${host}:${port}`]),
+      ),
+      'dfs.client.failover.proxy.provider.routers': `org.apache.hadoop.hdfs.server.namenode.ha.${provider}`,
+    };
+    const options = Object.entries(keys).flatMap(([key, value]) => ['-D', `${key}=${value}`]);
+    return await this.shell.ok([...options, '-fs', 'hdfs://routers', ...args]);
+  }
+
+  /** The answer of a client's calls through a member, or the class of the exception. */
   async call<T>(
     member: Pick<Member, 'host' | 'port'>,
     ask: (client: HdfsClient) => Promise<T>,
@@ -238,12 +258,14 @@ function withoutDates(bytes: Buffer): Buffer {
   return Buffer.concat(kept);
 }
 
-async function startSwitchyard(rig: Rig): Promise<RouterProcess> {
+/** A router of this tree over the rig's configuration and State Store. */
+export async function startSwitchyard(rig: Rig, keys: Readonly<Record<string, string>> = {}): Promise<RouterProcess> {
+  const all = { 'dfs.federation.router.admin-address': '127.0.0.1:0', ...keys };
   return await RouterProcess.start({
     configDir: rig.up.conf,
     // In the State Store a router is known by its port.
     port: await findFreePort(),
-    args: ['--set', 'dfs.federation.router.admin-address=127.0.0.1:0'],
+    args: Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
     env: { HADOOP_USER_NAME: rig.up.user },
   });
 }

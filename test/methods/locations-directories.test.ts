@@ -256,3 +256,19 @@ describe('delete', () => {
     );
   });
 });
+
+describe('above mount points', () => {
+  const options = {
+    mounts: ['/top/a/b=ns1:/b'],
+    keys: { 'dfs.federation.router.default.nameservice.enable': 'false' },
+  };
+  prove('ClientProtocol.mkdirs', 'without a default nameservice the directory is there', options, async (cluster) => {
+    const { router } = await clientsOf(cluster);
+    for (const path of ['/', '/top', '/top/a', '/top//a/']) {
+      expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest(path)), path).toEqual({ result: true });
+    }
+    expect(await refusal(router.call('ClientProtocol.mkdirs', mkdirsRequest('/top/c')))).toMatch(
+      /^RouterResolveException: Cannot find locations for \/top\/c/,
+    );
+  });
+});

@@ -159,7 +159,7 @@ describe('a directory', () => {
     await makeDirectory(sides.ns0, '/one');
     await makeFile(sides.ns0, '/m0/d/a');
     const refused =
-      'IOException: Rename of /m/d to /one/d is not allowed. The number of remote locations for both source and target should be same.';
+      'IOException: Rename of /m/d to /one/d is not allowed. The number of remote locations for both source and target should be same. (/m/d is in the nameservices ns0, ns1; /one/d is in nameservice ns0)';
     expect(await refusal(rename(sides, '/m/d', '/one/d'))).toBe(refused);
     await makeFile(sides.ns1, '/m1/d/b');
     expect(await refusal(rename(sides, '/m/d', '/one/d'))).toBe(refused);
@@ -190,7 +190,9 @@ describe('a directory', () => {
     expect(await exists(sides.ns0, '/n0/e/a', '/n1/e/b', '/n0/d', '/n1/d')).toEqual([true, true, false, false]);
     await makeDirectory(sides.ns0, '/one');
     // Both would become one.
-    expect(await refusal(rename(sides, '/n/e', '/one/e'))).toMatch(/^IOException: .* should be same\.$/);
+    expect(await refusal(rename(sides, '/n/e', '/one/e'))).toMatch(
+      /^IOException: .* should be same\. \(\/n\/e is in nameservice ns0; \/one\/e is in nameservice ns0\)$/,
+    );
     expect(await exists(sides.ns0, '/n0/e/a', '/n1/e/b', '/one/e')).toEqual([true, true, false]);
   });
 });

@@ -51,7 +51,7 @@ const B = mount('/b', ['ns1:/b']);
 it('publishes changed entries, and says when every thread is on them', async () => {
   await start([], [A]);
   expect(await live.everywhere()).toBe(true);
-  live.set([A, B]);
+  live.set(() => [A, B]);
   let isEverywhere = false;
   const everywhere = live.everywhere().then((answer) => {
     isEverywhere = answer;
@@ -71,7 +71,7 @@ it('takes changes together that come faster than tables are built', async () => 
   let changes = 0;
   while (performance.now() < until) {
     entries.push(mount(`/m/${changes++}`, ['ns0:/m']));
-    live.set([...entries]);
+    live.set(() => [...entries]);
     await new Promise((resolve) => setImmediate(resolve));
     move();
   }
@@ -87,7 +87,7 @@ it('takes changes together that come faster than tables are built', async () => 
 it('keeps the newest entries while no memory is free, and goes on when a thread has moved', async () => {
   await start();
   for (let i = 0; i < 12; i++) {
-    live.set([mount(`/m${i}`, ['ns0:/m'])]);
+    live.set(() => [mount(`/m${i}`, ['ns0:/m'])]);
     const before = told.length;
     // The thread does not move: after some tables all memory is in use.
     if (before < 3) await waitUntil(() => told.length > before, 'a table was published');
@@ -107,7 +107,7 @@ it('leaves out entries that no call can be routed by, names them once, and lets 
   expect(MountSnapshot.from(publisher.buffer as SharedBytes).entryOf(0).destinations).toEqual([
     { nameservice: 'ns1', path: '/given' },
   ]);
-  live.set([A, B, mount('/bad/', ['ns0:/x'])]);
+  live.set(() => [A, B, mount('/bad/', ['ns0:/x'])]);
   await waitUntil(() => paths().length === 2, 'the change is published');
   const warnings = lines.filter(({ level }) => level === 'warn');
   expect(warnings).toHaveLength(1);
@@ -117,19 +117,19 @@ it('leaves out entries that no call can be routed by, names them once, and lets 
 it('keeps the table before when a new one cannot be built, and goes on with the next change', async () => {
   await start([], [A]);
   const twice = [B, { ...B }];
-  live.set(twice);
+  live.set(() => twice);
   expect(await live.everywhere()).toBe(false);
   expect(paths()).toEqual(['/a']);
   expect(live.failure).not.toBe('');
   expect(lines.some(({ level }) => level === 'error')).toBe(true);
-  live.set([B]);
+  live.set(() => [B]);
   await waitUntil(() => paths()[0] === '/b', 'the next change is published');
   expect(live.failure).toBe('');
 });
 
 it('tells those who wait when it is stopped, or when a thread does not move in time', async () => {
   await start();
-  live.set([A]);
+  live.set(() => [A]);
   expect(await live.everywhere(1)).toBe(false);
   const everywhere = live.everywhere();
   live.stop();

@@ -17,6 +17,7 @@ function region(clientPath: string, path: string, hidden: Readonly<Record<string
     everywhere: false,
     hidden: Object.keys(hidden),
     between: [],
+    isTrash: false,
   };
 }
 

@@ -1,4 +1,5 @@
 import { answerAtLocations } from '../../composed/locations/at-locations.ts';
+import { encode, messageType } from '../../wire/messages.ts';
 import type { Call } from '../call.ts';
 import type { Engine } from '../engine.ts';
 import type { Method } from '../method.ts';
@@ -10,9 +11,14 @@ import { explainMissingHome } from './trash-home.ts';
 /** By the nameservice of its path. The usual case, and the fast path: nothing here allocates unless the path is replaced. */
 export function answerOnePath(engine: Engine, call: Call): void {
   const nameservice = resolvePath(engine, call);
-  if (nameservice === SEVERAL) answerAtLocations(engine, call);
-  if (nameservice < 0) return;
   const method = call.method as Method;
+  // Of the caller's home directory some of the trash may be in other nameservices.
+  const isHome = engine.resolver.atHome && nameservice >= 0 && method.name === 'delete';
+  if (nameservice === SEVERAL || isHome) {
+    answerAtLocations(engine, call);
+    return;
+  }
+  if (nameservice < 0) return;
   if (call.path !== null && method.replyPaths.length > 0) translateReplyPaths(engine, call);
   else if (engine.resolver.inTrash && method.name === 'mkdirs') explainMissingHome(engine, call, nameservice);
   engine.forward(call, nameservice);
@@ -34,6 +40,11 @@ export function resolvePath(engine: Engine, call: Call): number {
     return nameservice;
   }
   if (nameservice === SEVERAL) return nameservice;
+  if (nameservice < 0 && resolver.mountsBelow && resolver.isUnresolved && (call.method as Method).name === 'mkdirs') {
+    // Mount points make a directory of it: it is there.
+    engine.succeed(call, encode(messageType((call.method as Method).response), { result: true }));
+    return nameservice;
+  }
   if (nameservice < 0) {
     engine.fail(call, resolver.className, resolver.message);
     return nameservice;

@@ -15,6 +15,11 @@ export function answerTwoPaths(engine: Engine, call: Call): void {
   const { resolver } = engine;
   const fields = call.fields;
   const method = call.method as Method;
+  if (resolver.atHome && method.name.startsWith('rename')) {
+    // Some of its trash may be in other nameservices.
+    answerMove(engine, call);
+    return;
+  }
   const start = call.start + fields.path2Start;
   const end = call.start + fields.path2End;
   const target = resolver.resolve(call, call.frame, start, end, method.mountCheck2);

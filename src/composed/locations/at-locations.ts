@@ -4,9 +4,11 @@ import type { Method } from '../../call/method.ts';
 import { PROTOCOLS } from '../../call/methods.ts';
 import { type Composition, compose, type Outcome, type Target } from '../composition.ts';
 import { type Located, locate, pathOf, requireTargets } from '../locate.ts';
+import { strayTrashOfHome } from '../trash.ts';
 import { createZone } from './ask-empty.ts';
 import { askEverywhere } from './ask-everywhere.ts';
 import { createFile } from './create-file.ts';
+import { deleteHome } from './delete-home.ts';
 import { deletePath } from './delete-path.ts';
 import { makeDirectory } from './make-directory.ts';
 import { findOpenFile } from './open-file.ts';
@@ -34,6 +36,8 @@ export function answerAtLocations(engine: Engine, call: Call): void {
     const { method } = c;
     const located = locate(engine, call, pathOf(call), method.mountCheck);
     const targets = requireTargets(located);
+    const stray = method.name === 'delete' ? strayTrashOfHome(engine, call, located.path) : null;
+    if (stray !== null) return await deleteHome(c, located, stray);
     return targets.length === 1 ? (targets[0] as Target) : await wayOf(method, located)(c, located);
   });
 }

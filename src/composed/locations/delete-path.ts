@@ -7,7 +7,7 @@ import { askWhenEmpty } from './ask-empty.ts';
 import { searchLocations } from './search-locations.ts';
 import { exists, survey } from './survey.ts';
 
-const NOT_EMPTY = 'org.apache.hadoop.fs.PathIsNotEmptyDirectoryException';
+export const NOT_EMPTY = 'org.apache.hadoop.fs.PathIsNotEmptyDirectoryException';
 
 /**
  * delete. Where directories exist everywhere it is deleted in all locations, and without `recursive` only when it is empty in all of them.

@@ -132,7 +132,7 @@ async function landInside(c: Composition, { source, destination, pairs, isDirect
   const within = pairUp(sources, targets).filter(isWhole);
   if (within.length < pairs.length || sharePlace(within)) {
     throw isDirectory
-      ? unequalLocations(source, located)
+      ? unequalLocations(c.engine, source, located)
       : acrossNameservices(
           c.engine,
           c.method,

@@ -66,11 +66,12 @@ export function acrossNameservices(
   );
 }
 
-/** A directory would be torn apart: a part of it has nowhere to go. */
-export function unequalLocations({ path: from }: Located, { path: to }: Located): Refused {
+/** A directory would be torn apart: a part of it has nowhere to go. The Java Router's words, and the nameservices of both. */
+export function unequalLocations(engine: Engine, from: Located, to: Located): Refused {
+  const where = ({ path, targets }: Located): string => `${path} is in ${namesOf(engine, targets.map(nameserviceOf))}`;
   return new Refused(
     Failure.IO,
-    `Rename of ${from} to ${to} is not allowed. The number of remote locations for both source and target should be same.`,
+    `Rename of ${from.path} to ${to.path} is not allowed. The number of remote locations for both source and target should be same. (${where(from)}; ${where(to)})`,
   );
 }
 

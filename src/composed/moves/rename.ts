@@ -3,9 +3,11 @@ import { type Answer, PARENT_NOT_DIRECTORY, requireAll, type Success, tellingFai
 import type { Composition, Outcome, Target } from '../composition.ts';
 import { type Located, locate, path2Of, pathOf, requireTargets } from '../locate.ts';
 import { countDivergence, failureOf } from '../locations/answers.ts';
+import { findTrash } from '../locations/delete-home.ts';
 import type { Spot } from '../locations/survey.ts';
 import { Refused } from '../refused.ts';
 import { clientMethod } from '../request.ts';
+import { type StrayTrash, strayTrashOfHome } from '../trash.ts';
 import { failoverWaitMs } from '../waiting.ts';
 import { findFileAbove, notDirectory } from './file-above.ts';
 import { type Landing, planLanding, spotsOf } from './landing.ts';
@@ -58,6 +60,15 @@ export async function move(c: Composition): Promise<Outcome> {
     );
   if (whole.length === 0) throw refuseAcross(sources);
 
+  const stray = strayTrashOfHome(engine, call, source.path);
+  if (stray !== null) {
+    const holders = await findTrash(c, stray);
+    if (holders.length > 0) throw leavesTrash(c, source, destination, stray, holders);
+    const [only] = whole;
+    // As without a trash elsewhere: one nameservice answers.
+    const isAlone = sources.length === 1 && targets.length === 1 && !destination.atMount && !destination.mountsBelow;
+    if (only !== undefined && isAlone) return placeOf(only);
+  }
   const spots = spotsOf(c, destination);
   const [statuses = NO_STATUSES, ...seen] = await findSource(c, [source, ...spots]);
   if (statuses.found.length === 0) {
@@ -89,6 +100,20 @@ export async function move(c: Composition): Promise<Outcome> {
   throw landing.refusal;
 }
 
+/** A home directory that would go without what was deleted in other nameservices: nobody could find that again. */
+function leavesTrash(
+  { engine }: Composition,
+  { path: from }: Located,
+  { path: to }: Located,
+  { path }: StrayTrash,
+  holders: readonly Target[],
+): Refused {
+  return new Refused(
+    Failure.IO,
+    `Rename of ${from} to ${to} is not allowed: ${path} is also in ${namesOf(engine, holders.map(nameserviceOf))}, and would stay there; delete or empty the trash first`,
+  );
+}
+
 /** Statuses of the source, which come first, and of the other spots. Who may have the source although it could not be asked is waited for. */
 async function findSource(c: Composition, spots: readonly Spot[]): Promise<Statuses[]> {
   const statuses = await findStatuses(c, spots);
@@ -114,7 +139,7 @@ async function pairsOfDirectory(
   const whole = having.filter(isWhole);
   if (whole.length === 0 && !isNeededEverywhere) return [];
   if (!(isNeededEverywhere ? pairs : having).every(isWhole) || sharePlace(whole)) {
-    throw unequalLocations(source, destination);
+    throw unequalLocations(c.engine, source, destination);
   }
   return whole;
 }

@@ -3,6 +3,7 @@ import type { Engine } from '../../call/engine.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
 import { locate, pathOf } from '../locate.ts';
+import { strayTrashBelow } from '../trash.ts';
 import { isFile, limitOf, totalOf, totalWithDirectories, typesOf } from './counts.ts';
 import { forwardAlone } from './forward-alone.ts';
 import { gatherSubtree, type Subtree } from './gather.ts';
@@ -29,10 +30,12 @@ export function answerContentSummary(engine: Engine, call: Call): void {
 
 async function summarize(c: Composition): Promise<Outcome> {
   const located = locate(c.engine, c.call, pathOf(c.call), false);
-  const regions = regionsOf(c.engine, located);
+  const regions = regionsOf(c.engine, located, strayTrashBelow(c.engine, c.call, located.path));
   const partial = c.engine.settings.allowPartialListing && (regions.length > 1 || located.targets.length > 1);
-  const subtree = await gatherSubtree(c, located, regions, { method: 'getContentSummary', partial });
-  const file = regions.length === 1 ? fileOf(subtree, located.everywhere) : undefined;
+  const isOne = regions.every(({ isTrash }, i) => i === 0 || isTrash);
+  const needsOwn = isOne && located.targets.length === 1;
+  const subtree = await gatherSubtree(c, located, regions, { method: 'getContentSummary', partial, needsOwn });
+  const file = isOne ? fileOf(subtree, located.everywhere) : undefined;
   if (file !== undefined) return c.write({ summary: file });
   return subtree.whole ?? c.write({ summary: summaryOf(subtree) });
 }

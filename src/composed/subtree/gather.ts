@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../call/failure.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { type Answer, isBelowFile, isNotFound, tellingFailure } from '../answer.ts';
-import type { Composition, Target } from '../composition.ts';
+import type { AskOptions, Composition, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { failureOf } from '../locations/answers.ts';
 import type { Refused } from '../refused.ts';
@@ -33,6 +33,8 @@ export interface GatherOptions {
   readonly method: 'getContentSummary' | 'getQuotaUsage';
   /** A nameservice that cannot be asked is left out, as long as some answer. */
   readonly partial: boolean;
+  /** Not the path's own (only) location: what else is counted is in it, or can only be seen through it. */
+  readonly needsOwn?: boolean;
 }
 
 const COUNT_FIELD = { getContentSummary: 'summary', getQuotaUsage: 'usage' } as const;
@@ -53,7 +55,7 @@ export async function gatherSubtree(
   c: Composition,
   located: Located,
   regions: readonly Region[],
-  { method, partial }: GatherOptions,
+  { method, partial, needsOwn = false }: GatherOptions,
 ): Promise<Subtree> {
   const cells = cutCells(regions);
   const needsDirectories = (cell: Cell | null): boolean =>
@@ -72,8 +74,9 @@ export async function gatherSubtree(
     }
   }
 
-  const answers = await askNamed(c, asked, partial);
+  const answers = await askNamed(c, asked, (request) => partial && !(needsOwn && request === c.own));
   const found = new Found(c, answers, directoriesByMounts(regions), partial);
+  if (needsOwn) found.requireOwn(cells, method, located);
   const counted = await found.countCells(cells, method);
   const own = (regions[0] as Region).places
     .map((place) => found.count(method, place))
@@ -81,8 +84,8 @@ export async function gatherSubtree(
   if (counted.length === 0 && own.length === 0) found.requireSome(cells, method, located);
 
   let directoriesOfMounts = own.length > 0 ? 0n : 1n;
-  for (const [i, { clientPath, places, between }] of regions.entries()) {
-    if (i > 0 && !places.some((place) => found.exists(place))) directoriesOfMounts++;
+  for (const [i, { clientPath, places, between, isTrash }] of regions.entries()) {
+    if (i > 0 && !isTrash && !places.some((place) => found.exists(place))) directoriesOfMounts++;
     for (const path of between) {
       if (!places.some((place) => found.exists(placeAt(place, clientPath, path)))) directoriesOfMounts++;
     }
@@ -121,17 +124,26 @@ function isCounted(asked: ReadonlyMap<string, Asked>, place: Place): boolean {
 async function askNamed(
   c: Composition,
   asked: ReadonlyMap<string, Asked>,
-  partial: boolean,
+  mayBeLeftOut: (request: Request) => boolean,
 ): Promise<ReadonlyMap<string, Answer>> {
-  const answers = await c.askEach([...asked.values()], partial ? {} : { unreachedMs: failoverWaitMs(c.engine) });
-  return new Map([...asked.keys()].map((name, i) => [name, answers[i] as Answer]));
+  const ask = async (some: [string, Asked][], options: AskOptions): Promise<[string, Answer][]> => {
+    const requests = some.map(([, each]) => each);
+    const answers = await c.askEach(requests, options);
+    return some.map(([name], i) => [name, answers[i] as Answer]);
+  };
+  const all = [...asked];
+  const needed = all.filter(([, { request }]) => !mayBeLeftOut(request));
+  const others = all.filter(([, { request }]) => mayBeLeftOut(request));
+  const answers = await Promise.all([ask(needed, { unreachedMs: failoverWaitMs(c.engine) }), ask(others, {})]);
+  return new Map(answers.flat());
 }
 
 /** Places above mount points. */
 function directoriesByMounts(regions: readonly Region[]): ReadonlySet<string> {
   const names = new Set<string>();
+  const trash = regions.find(({ isTrash }) => isTrash)?.clientPath;
   for (const { clientPath, places, hidden, between } of regions) {
-    if (hidden.length === 0) continue;
+    if (hidden.every((path) => path === trash)) continue;
     for (const place of places) {
       names.add(nameOf('', place));
       for (const path of between) names.add(nameOf('', placeAt(place, clientPath, path)));
@@ -201,6 +213,14 @@ class Found {
     }
     this.#counts.set(name, count);
     return count;
+  }
+
+  /** Throws Refused when the path's own location has nothing there, or cannot be asked. */
+  requireOwn(cells: readonly Cell[], method: GatherOptions['method'], located: Located): void {
+    for (const cell of cells) {
+      const isOwn = cell.topOf.some(({ region }) => region === 0);
+      if (isOwn && this.count(method, cell, false) === null) this.requireSome([cell], method, located);
+    }
   }
 
   body(method: GatherOptions['method'], place: Place): Buffer | null {

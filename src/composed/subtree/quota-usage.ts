@@ -6,6 +6,7 @@ import type { MountSnapshot } from '../../mount/snapshot.ts';
 import type { Plain } from '../../wire/messages.ts';
 import { type Composition, compose, type Outcome } from '../composition.ts';
 import { locate, pathOf } from '../locate.ts';
+import { strayTrashBelow } from '../trash.ts';
 import { limitOf, totalOf, totalWithDirectories, typesOf } from './counts.ts';
 import { forwardAlone } from './forward-alone.ts';
 import { gatherSubtree, type Subtree } from './gather.ts';
@@ -24,8 +25,9 @@ async function addUsage(c: Composition): Promise<Outcome> {
   const { engine } = c;
   const located = locate(engine, c.call, pathOf(c.call), false);
   const limits = engine.settings.quotaEnabled && located.atMount ? mountLimits(engine) : null;
-  const regions = regionsOf(engine, located);
-  const subtree = await gatherSubtree(c, located, regions, { method: 'getQuotaUsage', partial: false });
+  const regions = regionsOf(engine, located, strayTrashBelow(engine, c.call, located.path));
+  const needsOwn = located.targets.length === 1 && regions.every(({ isTrash }, i) => i === 0 || isTrash);
+  const subtree = await gatherSubtree(c, located, regions, { method: 'getQuotaUsage', partial: false, needsOwn });
   if (limits === null && subtree.whole !== null) return subtree.whole;
   return c.write({ usage: usageOf(subtree, limits) });
 }

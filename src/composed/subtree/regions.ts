@@ -3,8 +3,10 @@ import { Failure } from '../../call/failure.ts';
 import { isAllOrder, ORDERS } from '../../mount/entry.ts';
 import type { MountSnapshot } from '../../mount/snapshot.ts';
 import { textOf } from '../../wire/text.ts';
+import type { Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { Refused } from '../refused.ts';
+import type { StrayTrash } from '../trash.ts';
 
 /** A directory (or file) of a nameservice, its path in canonical form. */
 export interface Place {
@@ -32,6 +34,8 @@ export interface Region {
   readonly hidden: readonly string[];
   /** Directories that mount points below need, between its top and them, by their clients' paths; each may exist or not. */
   readonly between: readonly string[];
+  /** It is the caller's trash, no mount point: nothing is there unless a place has it. */
+  readonly isTrash: boolean;
 }
 
 /** Requests that one call may need at most, about: they are found in one turn of the thread. A mount table that needs more is refused. */
@@ -43,32 +47,55 @@ interface Draft {
   everywhere: boolean;
   hidden: string[];
   between: Set<string>;
+  isTrash: boolean;
 }
 
 /**
- * The regions of a path: its own first, then that of each mount point below it. Plain data, to be kept over an `await`. Throws Refused when
+ * The regions of a path: its own first, then that of each mount point below it, and that of the trash in the caller's home directory. Plain data, to be kept over an `await`. Throws Refused when
  * there are more places than MAX_SUBTREE_PLACES.
  */
-export function regionsOf(engine: Engine, located: Located): Region[] {
+export function regionsOf(engine: Engine, located: Located, trash: StrayTrash | null = null): Region[] {
   const snapshot = engine.resolver.snapshot as MountSnapshot;
   const own: Draft = {
     clientPath: located.path,
-    places: located.targets.map(({ nameservice, path, prefixBytes }) => ({
-      nameservice,
-      path: path === null ? located.path : textOf(path, 0, path.length),
-      prefixBytes,
-    })),
+    places: located.targets.map((target) => placeOf(target, located.path)),
     // What trash directories of several nameservices hold differs.
     everywhere: located.everywhere && located.trash === null,
     hidden: [],
     between: new Set(),
+    isTrash: false,
   };
   const drafts = [own];
   if (located.mountsBelow) addMounts(engine, snapshot, drafts);
+  if (trash !== null) addTrash(drafts, trash);
   let places = 0;
   for (const { places: own, hidden, between } of drafts) places += own.length * (1 + hidden.length + between.size);
   if (places > MAX_SUBTREE_PLACES) throw tooMany(located.path);
   return drafts.map(finish);
+}
+
+function placeOf({ nameservice, path, prefixBytes }: Target, clientPath: string): Place {
+  return { nameservice, path: path === null ? clientPath : textOf(path, 0, path.length), prefixBytes };
+}
+
+/** In place of what the locations of the home directory have of it, for these are among its own. */
+function addTrash(drafts: Draft[], { path, targets }: StrayTrash): void {
+  let parent = drafts[0] as Draft;
+  for (const draft of drafts) {
+    const isNearer = draft.clientPath.length > parent.clientPath.length;
+    if (isNearer && isBelow(path, draft.clientPath)) parent = draft;
+  }
+  // Without a home directory clients see no trash in it.
+  if (parent.places.length === 0) return;
+  parent.hidden.push(path);
+  drafts.push({
+    clientPath: path,
+    places: targets.map((target) => placeOf(target, path)),
+    everywhere: false,
+    hidden: [],
+    between: new Set(),
+    isTrash: true,
+  });
 }
 
 function tooMany(path: string): Refused {
@@ -98,6 +125,7 @@ function addMounts(engine: Engine, snapshot: MountSnapshot, drafts: Draft[]): vo
       everywhere: isAllOrder(ORDERS[snapshot.orderOf(mount)] ?? 'HASH'),
       hidden: [],
       between: new Set(),
+      isTrash: false,
     };
     drafts.push(draft);
     above.push(draft);
@@ -118,13 +146,14 @@ function destinationsOf({ block }: Engine, snapshot: MountSnapshot, mount: numbe
   return places;
 }
 
-function finish({ clientPath, places, everywhere, hidden, between }: Draft): Region {
+function finish({ clientPath, places, everywhere, hidden, between, isTrash }: Draft): Region {
   return {
     clientPath,
     places: places.map((place) => ({ ...place, shadows: hidden.map((path) => placeAt(place, clientPath, path)) })),
     everywhere: everywhere && places.length > 1,
     hidden,
     between: [...between],
+    isTrash,
   };
 }
 

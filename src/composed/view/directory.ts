@@ -15,8 +15,10 @@ import { type AskOptions, type Composition, MAX_PARTS_AT_ONCE, type Target } fro
 import { type Located, requireTargets } from '../locate.ts';
 import { Refused } from '../refused.ts';
 import type { Request } from '../request.ts';
+import { strayTrashOfHome } from '../trash.ts';
 import { unreadable } from '../unreadable.ts';
 import { failoverWaitMs } from '../waiting.ts';
+import { askHomeTrash } from './home-trash.ts';
 import { isMissing } from './is-missing.ts';
 import { type LocationPage, MAX_MOUNTS_PER_PAGE, mergePages, nameOf, type Pick, writePicks } from './merge.ts';
 import { askChildren, describeChild, type MountChild, renamedEntry, syntheticEntry } from './mount-children.ts';
@@ -96,6 +98,8 @@ export async function listPage(c: Composition, place: Located, asked: ListingReq
 
 async function gather(c: Composition, place: Located, request: Request, startAfter: Buffer): Promise<Gathered> {
   const { targets, mountsBelow, trash } = place;
+  const stray = strayTrashOfHome(c.engine, c.call, place.path);
+  const inHome = stray === null ? null : askHomeTrash(c, stray, startAfter);
   const isFirst = startAfter.length === 0;
   const othersAnswer = c.engine.settings.allowPartialListing && ((mountsBelow && isFirst) || targets.length > 1);
   const options: AskOptions = othersAnswer ? {} : { unreachedMs: failoverWaitMs(c.engine) };
@@ -120,6 +124,11 @@ async function gather(c: Composition, place: Located, request: Request, startAft
       // As for its status: a file wins where directories exist everywhere, else the first location that has the path.
       else if (place.everywhere || pages.length === 0) file ??= page;
     }
+  }
+  const trashOfHome = await inHome;
+  if (trashOfHome !== null && file === null && (pages.length > 0 || place.atMount || mountsBelow)) {
+    if (trashOfHome.page !== null) pages.push(trashOfHome.page);
+    failures.push(...trashOfHome.failures);
   }
   return { pages, file, failures, missing };
 }
@@ -154,8 +163,7 @@ async function askPage(
 function checkFailures(c: Composition, place: Located, { pages, file, failures }: Gathered, isFirst: boolean): boolean {
   const { targets, mountsBelow, path } = place;
   const failure = tellingFailure(failures) as Refused;
-  const isPartial = targets.length > 1 || mountsBelow;
-  if (c.engine.settings.allowPartialListing && isPartial) {
+  if (c.engine.settings.allowPartialListing) {
     if (pages.length > 0 || file !== null) {
       const names = failures.map(({ nameservice }) => c.engine.nameserviceName(nameservice));
       c.engine.note(`A listing of ${path} is given without ${names.join(', ')}: ${failure.message.split('\n', 1)[0]}`);
@@ -163,7 +171,8 @@ function checkFailures(c: Composition, place: Located, { pages, file, failures }
     }
     if (mountsBelow && isFirst && failures.every(({ unavailable }) => unavailable)) return true;
   }
-  throw targets.length > 1 ? naming(c, failures, failure) : failure;
+  const isAlone = targets.length < 2 && failures.every(({ nameservice }) => nameservice === targets[0]?.nameservice);
+  throw isAlone ? failure : naming(c, failures, failure);
 }
 
 /** The failure with the name of its nameservice in the first line of its text. */

@@ -13,6 +13,7 @@ import type { ReplyScan } from '../../wire/reply-scan.ts';
 import { textOf } from '../../wire/text.ts';
 import { FILE_NOT_FOUND, tellsOfFileAbove } from '../answer.ts';
 import { Refused } from '../refused.ts';
+import { strayTrashOfHome } from '../trash.ts';
 import { type SyntheticStatus, syntheticStatus } from './synthetic.ts';
 
 /** Methods that answer with an empty message when there is no such path. */
@@ -28,7 +29,7 @@ export const Entered = {
   DONE: 0,
   /** Mount points lie below the path. */
   ABOVE_MOUNTS: 1,
-  /** Several nameservices have a part of it, and no mount points lie below. */
+  /** Several nameservices have a part of it (of the caller's home directory its trash), and no mount points lie below. */
   SEVERAL: 2,
 } as const;
 
@@ -42,13 +43,20 @@ export type MadeAnswer = (call: Call, path: string, status: SyntheticStatus) => 
 export function enterView(engine: Engine, call: Call, made: MadeAnswer): number {
   const { resolver } = engine;
   const { fields } = call;
-  const nameservice = resolver.resolve(
-    call,
-    call.frame,
-    call.start + fields.pathStart,
-    call.start + fields.pathEnd,
-    (call.method as Method).mountCheck,
-  );
+  const resolve = (): number =>
+    resolver.resolve(
+      call,
+      call.frame,
+      call.start + fields.pathStart,
+      call.start + fields.pathEnd,
+      (call.method as Method).mountCheck,
+    );
+  let nameservice = resolve();
+  if (resolver.atHome && nameservice >= 0 && !resolver.mountsBelow && (call.method as Method).name === 'getListing') {
+    const path = canonicalPath(textOf(call.frame, call.start + fields.pathStart, call.start + fields.pathEnd));
+    if (strayTrashOfHome(engine, call, path) !== null) return Entered.SEVERAL;
+    nameservice = resolve();
+  }
   const { atMount, mountsBelow } = resolver;
   if (nameservice >= 0 && !mountsBelow) {
     call.path = resolver.path;

@@ -7,6 +7,8 @@ import type { MountPublisher } from './mount-publisher.ts';
 export const BUILD_PAUSE_MS = 100;
 /** Longest wait of an administrator's call for all threads to be on the table with its change. */
 export const EVERYWHERE_DEADLINE_MS = 5_000;
+/** A table that could not be built is tried again after this time: what it failed of may be over, such as a lack of memory. */
+export const BUILD_AGAIN_MS = 10_000;
 /** Those who wait for a table at one time; more are told at once that it is not everywhere yet. */
 const MAX_WAITERS = 4_096;
 
@@ -37,7 +39,7 @@ export class LiveMounts {
   readonly #options: LiveMountsOptions;
   readonly #nowMs: () => number;
   readonly #given: ReadonlySet<string>;
-  #stored: readonly MountEntry[] = [];
+  #stored: () => readonly MountEntry[] = () => [];
   #entries: readonly MountEntry[];
   /** Changes asked for so far, in the newest table, and in the table that is everywhere. */
   #changes = 0;
@@ -47,6 +49,8 @@ export class LiveMounts {
   #waitsForMemory = false;
   #lastBuildMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
+  /** The timer is that of a table that could not be built. */
+  #triesAgain = false;
   #waiters: Waiter[] = [];
   #isStopped = false;
   #skipped = '';
@@ -71,33 +75,35 @@ export class LiveMounts {
 
   /** The first table. Throws MountError's text when it cannot be built. */
   async start(stored: readonly MountEntry[]): Promise<void> {
-    this.#stored = stored;
+    if (this.#changes === 0) this.#stored = () => stored;
     this.#entries = this.#merge();
     await this.#options.publisher.build(this.#entries);
     this.#publishedEpoch = this.#options.publisher.epoch;
     this.#lastBuildMs = this.#nowMs();
   }
 
-  /** The State Store's entries have changed. */
-  set(stored: readonly MountEntry[]): void {
+  /** The State Store's entries have changed; they are looked at when the next table is built. */
+  set(stored: () => readonly MountEntry[]): void {
     this.#stored = stored;
     this.#changes++;
     this.#schedule();
   }
 
   /**
-   * Resolves when every thread is on a table with all that was `set` before; false when that takes longer than the deadline, when the table
-   * cannot be built, or when the router stops.
+   * Resolves when every thread is on a table with all that was `set` before; false when that takes longer than the deadline (null: there is
+   * none), when the table cannot be built, or when the router stops.
    */
-  everywhere(deadlineMs: number = EVERYWHERE_DEADLINE_MS): Promise<boolean> {
+  everywhere(deadlineMs: number | null = EVERYWHERE_DEADLINE_MS): Promise<boolean> {
     if (this.#isSettled(this.#changes)) return Promise.resolve(true);
-    if (this.#isStopped || this.#waiters.length >= MAX_WAITERS) return Promise.resolve(false);
+    if (this.#isStopped || (deadlineMs !== null && this.#waiters.length >= MAX_WAITERS)) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#waiters = this.#waiters.filter((each) => each !== waiter);
-        resolve(false);
-      }, deadlineMs);
-      timer.unref();
+      let timer: NodeJS.Timeout | undefined;
+      if (deadlineMs !== null) {
+        timer = setTimeout(() => {
+          this.#waiters = this.#waiters.filter((each) => each !== waiter);
+          resolve(false);
+        }, deadlineMs).unref();
+      }
       const waiter: Waiter = {
         change: this.#changes,
         resolve: (isEverywhere) => {
@@ -125,11 +131,16 @@ export class LiveMounts {
     for (const { resolve } of this.#waiters.splice(0)) resolve(false);
   }
 
-  #schedule(): void {
-    if (this.#running || this.#waitsForMemory || this.#timer !== null || this.#isStopped) return;
-    const pauseMs = Math.max(0, this.#lastBuildMs + BUILD_PAUSE_MS - this.#nowMs());
+  /** A change does not wait for the time at which a failed build is tried again. */
+  #schedule(afterMs = BUILD_PAUSE_MS): void {
+    if (this.#timer !== null && !this.#triesAgain) return;
+    if (this.#running || this.#waitsForMemory || this.#isStopped) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#triesAgain = afterMs > BUILD_PAUSE_MS;
+    const pauseMs = Math.max(0, this.#lastBuildMs + afterMs - this.#nowMs());
     this.#timer = setTimeout(() => {
       this.#timer = null;
+      this.#triesAgain = false;
       void this.#build();
     }, pauseMs);
     this.#timer.unref();
@@ -138,10 +149,11 @@ export class LiveMounts {
   async #build(): Promise<void> {
     const { publisher, tell, log } = this.#options;
     const change = this.#changes;
-    const entries = this.#merge();
     this.#running = true;
     this.#lastBuildMs = this.#nowMs();
+    let isFailed = false;
     try {
+      const entries = this.#merge();
       if (!(await publisher.build(entries))) {
         this.#waitsForMemory = true;
         return;
@@ -153,13 +165,17 @@ export class LiveMounts {
       if (publisher.buffer !== null && !this.#isStopped) tell(publisher.buffer);
       this.#tellWaiters();
     } catch (error) {
-      this.#failure = error instanceof Error ? error.message : String(error);
-      log.error({ reason: this.#failure, mounts: entries.length }, 'mount table: not built, the one before stays');
+      if (this.#isStopped) return;
+      isFailed = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== this.#failure) log.error({ reason }, 'mount table: not built, the one before stays');
+      this.#failure = reason;
       this.#refuseWaiters(change);
     } finally {
       this.#running = false;
-      // What waits for memory goes on when a thread has moved; what cannot be built waits for the next change.
+      // What waits for memory goes on when a thread has moved.
       if (change < this.#changes) this.#schedule();
+      else if (isFailed) this.#schedule(BUILD_AGAIN_MS);
     }
   }
 
@@ -167,7 +183,7 @@ export class LiveMounts {
   #merge(): MountEntry[] {
     const { given, log } = this.#options;
     const skipped: string[] = [];
-    const usable = this.#stored.filter((entry) => {
+    const usable = this.#stored().filter((entry) => {
       if (this.#given.has(entry.sourcePath)) return false;
       const reason = unusableReason(entry);
       if (reason !== null) skipped.push(reason);

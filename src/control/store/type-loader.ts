@@ -62,7 +62,7 @@ export class TypeLoader<K extends RecordType> {
     return this.cache.isLoaded ? '' : 'it has not been read yet';
   }
 
-  /** `listener` is told when records have changed; call the result to end that. */
+  /** `listener` is told when records have changed, and when they were loaded for the first time; call the result to end that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -121,6 +121,7 @@ export class TypeLoader<K extends RecordType> {
     this.cache.beginRead();
     try {
       const { records, problems } = await this.#read();
+      const isFirst = !this.cache.isLoaded;
       const { isChanged, isOvertaken } = this.cache.endRead(records, problems, judge);
       this.#running = null;
       this.#loadedMs = clock.steadyMs();
@@ -130,7 +131,7 @@ export class TypeLoader<K extends RecordType> {
       this.#nameProblems();
       onLoaded();
       if (isOvertaken) this.loadSoon();
-      if (isChanged) this.tellChange();
+      if (isChanged || isFirst) this.tellChange();
       return true;
     } catch (error) {
       this.cache.abandonRead();
