@@ -30,6 +30,8 @@ export const MAX_RECORD_BYTES = 64 * 1024 * 1024;
 const READS_AT_ONCE = 16;
 /** Names tried for one temporary file: others may write the same record in the same millisecond. */
 const MAX_TEMPORARY_NAMES = 100;
+/** Attempts of a write whose temporary file others remove: readers whose clocks are ahead take it for an abandoned one. */
+const MAX_WRITE_ATTEMPTS = 5;
 /** Age from which a temporary file has no writer any more. */
 const ABANDONED_AFTER_MS = 10_000;
 const TEMPORARY = /.\.(\d+)\.tmp$/;
@@ -111,19 +113,21 @@ export class FileDriver implements StoreDriver {
     if (exists && !replaces) return !options.errorIfExists;
     if (!exists && options.version !== undefined) return false;
     const stored = exists ? stampModified(type, bytes, Date.now()) : bytes;
-    const temporary = await this.#writeTemporary(type, file, stored.toString('base64'));
-    let isNamed = false;
-    try {
-      if (replaces) {
-        await rename(temporary, file);
-        isNamed = true;
-        return true;
+    for (let attempt = 1; ; attempt++) {
+      const temporary = await this.#writeTemporary(type, file, stored.toString('base64'));
+      let isNamed = false;
+      try {
+        if (replaces) {
+          await rename(temporary, file);
+          isNamed = true;
+          return true;
+        }
+        return (await nameAsNew(temporary, file)) || !options.errorIfExists;
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || attempt === MAX_WRITE_ATTEMPTS) throw this.#error(file, error);
+      } finally {
+        if (!isNamed) await unlink(temporary).catch(() => {});
       }
-      return (await nameAsNew(temporary, file)) || !options.errorIfExists;
-    } catch (error) {
-      throw this.#error(file, error);
-    } finally {
-      if (!isNamed) await unlink(temporary).catch(() => {});
     }
   }
 

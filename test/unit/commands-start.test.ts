@@ -99,6 +99,16 @@ describe('startFromOptions', () => {
     await started[0]?.driver?.close();
   });
 
+  it('refuses a free port together with a State Store: every router on the host would have the same name there', async () => {
+    const store = [
+      'dfs.federation.router.store.driver.class=org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreFileImpl',
+      `dfs.federation.router.store.driver.file.directory=${root}`,
+    ];
+    const free = startFromOptions({ configDir: null, set: [...NS0, ...store], rpc: '127.0.0.1:0' });
+    await expect(free).rejects.toThrow(/--rpc.*port 0.*State Store.*a port of its own/);
+    expect(started).toHaveLength(0);
+  });
+
   it('says what is let pass and what looks wrong', async () => {
     const { log, lines } = recordingLog();
     await startFromOptions({

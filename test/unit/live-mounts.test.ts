@@ -1,6 +1,6 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Log } from '../../src/control/log.ts';
-import { BUILD_PAUSE_MS, LiveMounts } from '../../src/control/mounts/live-mounts.ts';
+import { BUILD_AGAIN_MS, BUILD_PAUSE_MS, LiveMounts } from '../../src/control/mounts/live-mounts.ts';
 import { MountPublisher } from '../../src/control/mounts/mount-publisher.ts';
 import type { MountEntry } from '../../src/mount/entry.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
@@ -125,6 +125,53 @@ it('keeps the table before when a new one cannot be built, and goes on with the 
   live.set(() => [B]);
   await waitUntil(() => paths()[0] === '/b', 'the next change is published');
   expect(live.failure).toBe('');
+});
+
+it('tries again what could not be built, and a change in between at once', async () => {
+  await start();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  let failure: string | null = 'no memory';
+  let epoch = 1;
+  const built: string[][] = [];
+  const flaky = {
+    buffer: new SharedArrayBuffer(8),
+    get epoch(): number {
+      return epoch;
+    },
+    isEverywhere: () => true,
+    build: (entries: readonly MountEntry[]): Promise<boolean> => {
+      if (failure !== null) return Promise.reject(new Error(failure));
+      epoch++;
+      built.push(entries.map(({ sourcePath }) => sourcePath));
+      return Promise.resolve(true);
+    },
+  };
+  const own = new LiveMounts({ publisher: flaky, given: [], tell: () => {}, log });
+  try {
+    own.set(() => [A]);
+    await vi.advanceTimersByTimeAsync(2 * BUILD_AGAIN_MS);
+    expect(own.failure).toBe('no memory');
+    expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+    failure = null;
+    await vi.advanceTimersByTimeAsync(BUILD_AGAIN_MS);
+    expect([built, own.failure]).toEqual([[['/a']], '']);
+    await vi.advanceTimersByTimeAsync(10 * BUILD_AGAIN_MS);
+    expect(built).toHaveLength(1);
+
+    failure = 'no memory';
+    own.set(() => [A, B]);
+    await vi.advanceTimersByTimeAsync(BUILD_PAUSE_MS);
+    expect(own.failure).toBe('no memory');
+    failure = null;
+    own.set(() => [B]);
+    await vi.advanceTimersByTimeAsync(BUILD_PAUSE_MS);
+    expect(built.at(-1)).toEqual(['/b']);
+    await vi.advanceTimersByTimeAsync(10 * BUILD_AGAIN_MS);
+    expect(built).toHaveLength(2);
+  } finally {
+    own.stop();
+    vi.useRealTimers();
+  }
 });
 
 it('tells those who wait when it is stopped, or when a thread does not move in time', async () => {

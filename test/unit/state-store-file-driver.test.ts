@@ -163,6 +163,33 @@ describe('single files', () => {
 });
 
 describe('writing', () => {
+  it('succeeds though a reader whose clock is ahead removes temporary files', async () => {
+    const directory = join(root, 'MountTable');
+    let removed = 0;
+    let isDone = false;
+    const remove = (async (): Promise<void> => {
+      while (!isDone) {
+        for (const name of readdirSync(directory).filter((each) => each.endsWith('.tmp'))) {
+          rmSync(join(directory, name), { force: true });
+          removed++;
+        }
+        // Less often than a write makes attempts.
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    try {
+      for (let i = 0; removed < 5; i++) {
+        expect(await driver.put('MountTable', `0SLASH0new${i}`, bytesOf(`/new${i}`), ADD)).toBe(true);
+        expect(await driver.put('MountTable', '0SLASH0a', bytesOf('/a'), UPDATE)).toBe(true);
+      }
+    } finally {
+      isDone = true;
+      await remove;
+    }
+    const { names } = await read();
+    expect(names).toContain('0SLASH0a');
+  });
+
   it('adds once, keeps, updates with a new date, removes', async () => {
     const [first, second] = [bytesOf('/m', 5, '/first'), bytesOf('/m', 5, '/second')];
     const current = async () => mountOf((await driver.readAll('MountTable')).records[0]?.bytes ?? Buffer.alloc(0));

@@ -67,6 +67,30 @@ describe('the record of this router', () => {
     await records.stop();
   });
 
+  it('that another router overwrites is told once; one left by an earlier process is not', async () => {
+    const memory = new MemoryStore();
+    await using router = new StoreRouter(memory);
+    const foreign = (): void => {
+      const record = { ...written(memory), dateStarted: 1_699_000_000_000, adminAddress: 'r9:8111' };
+      memory.write('RouterState', 'r1_8888', encodeRouter(record));
+    };
+    const records = recordsOf(router);
+    await records.heartbeat();
+    foreign();
+    await router.store.start();
+    const restarted = recordsOf(router);
+    restarted.start();
+    await vi.advanceTimersByTimeAsync(2 * HEARTBEAT_MS);
+    expect(router.warnings).toEqual([]);
+    for (let i = 0; i < 2; i++) {
+      foreign();
+      await router.store.load('RouterState', true);
+      await vi.advanceTimersByTimeAsync(HEARTBEAT_MS);
+    }
+    expect(router.warnings).toEqual([expect.stringContaining('another router has the same host name and port')]);
+    await restarted.stop();
+  });
+
   it('tells each change of status at once, also one during a write', async () => {
     const memory = new MemoryStore();
     await using router = new StoreRouter(memory);

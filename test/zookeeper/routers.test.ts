@@ -115,4 +115,53 @@ describe('routers of one deployment', () => {
     expect(await administer(other, 'enableNameservice', { nameServiceId: 'ns1' })).toEqual({ status: true });
     await waitUntil(async () => (await mkdirs(one, '/b/y')) === 'true', 'it is back everywhere', LONG_MS);
   }, 90_000);
+
+  it('end in order and in bounded time while ZooKeeper hangs and administrators wait', async () => {
+    await using own = await ZooKeeperServer.start();
+    const store = { ...storeAt('/hung'), 'hadoop.zk.address': `${own.host}:${own.port}` };
+    await using deployment = await Deployment.start(store, 1);
+    const [router] = deployment.routers as [RouterProcess];
+    await administer(router, 'addMountTableEntry', { entry: entryOf('/a', 'ns0', '/in-ns0') });
+    own.hang();
+    try {
+      const calls = ['/b', '/c', '/d'].map((path) =>
+        administer(router, 'addMountTableEntry', { entry: entryOf(path, 'ns0', '/in-ns0') }),
+      );
+      const reading = administer(router, 'refreshMountTableEntries');
+      const settled = Promise.allSettled([...calls, reading]);
+      expect(await namesIn(router, '/')).toEqual(['a']);
+      expect(await router.stop()).toBe(0);
+      await settled;
+    } finally {
+      own.resume();
+    }
+  }, 90_000);
+
+  it('come, change entries and go at the same time, and lose none of them', async () => {
+    await using deployment = await Deployment.start(storeAt('/coming-and-going'), 2);
+    const [one, other] = deployment.routers as [RouterProcess, RouterProcess];
+    const added: string[] = [];
+    const addSome = async (router: RouterProcess, stem: string): Promise<void> => {
+      for (let i = 0; i < 40; i++) {
+        const path = `/${stem}${i}`;
+        try {
+          const { status } = await administer(router, 'addMountTableEntry', { entry: entryOf(path, 'ns0', '/in-ns0') });
+          if (status === true) added.push(path.slice(1));
+        } catch {
+          // Not answered: it may be there or not.
+        }
+      }
+    };
+    const adding = [addSome(one, 'one'), addSome(other, 'other')];
+    await waitUntil(() => added.length >= 10, 'some were added', LONG_MS);
+    expect(await other.stop()).toBe(0);
+    await Promise.all(adding);
+    const third = await deployment.add();
+    for (const router of [one, third]) {
+      await waitUntil(async () => {
+        const names = new Set(await namesIn(router, '/'));
+        return added.every((name) => names.has(name));
+      }, 'every entry whose add was answered is there');
+    }
+  }, 90_000);
 });

@@ -13,7 +13,7 @@ export const BUILD_AGAIN_MS = 10_000;
 const MAX_WAITERS = 4_096;
 
 export interface LiveMountsOptions {
-  readonly publisher: MountPublisher;
+  readonly publisher: Pick<MountPublisher, 'build' | 'buffer' | 'epoch' | 'isEverywhere'>;
   /** Mounts of the command line; they take the place of stored ones of the same source path. */
   readonly given: readonly MountEntry[];
   /** Gives a new snapshot to every thread that resolves paths; each says so (`onAnnounced`) when it is on it. */

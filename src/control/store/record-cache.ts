@@ -23,6 +23,8 @@ export class RecordCache<K extends RecordType> {
   #records = new Map<string, Stored<StoreRecords[K]>>();
   /** Everything that could be read, by the name in the store. */
   #byName = new Map<string, Stored<StoreRecords[K]>>();
+  /** Names in the store by key; as `#byName` has them. */
+  #names = new Map<string, readonly string[]>();
   #unreadable = new Map<string, StoreProblem>();
   #problems: readonly CacheProblem[] = [];
   /** While a read is under way: what this router wrote since it began, null for removed. At its end it lies over what was read. */
@@ -59,9 +61,7 @@ export class RecordCache<K extends RecordType> {
 
   /** Names in the store of all records of this key. */
   namesOf(key: string): string[] {
-    const names: string[] = [];
-    for (const stored of this.#byName.values()) if (stored.key === key) names.push(stored.raw.name);
-    return names;
+    return [...(this.#names.get(key) ?? [])];
   }
 
   beginRead(): void {
@@ -125,7 +125,9 @@ export class RecordCache<K extends RecordType> {
     const stored = decodeStored(this.type, raw, this.#defaults);
     this.#writes?.set(raw.name, stored);
     const before = this.#byName.get(raw.name);
+    if (before !== undefined) this.#forgetName(before.key, raw.name);
     this.#byName.set(raw.name, stored);
+    this.#names.set(stored.key, [...this.namesOf(stored.key), raw.name]);
     this.#forgetProblem(raw.name);
     if (before !== undefined && before.key !== stored.key) this.#records.delete(before.key);
     this.#records.set(stored.key, stored);
@@ -135,9 +137,16 @@ export class RecordCache<K extends RecordType> {
   remove(name: string): void {
     this.#writes?.set(name, null);
     const before = this.#byName.get(name);
+    if (before !== undefined) this.#forgetName(before.key, name);
     this.#byName.delete(name);
     this.#forgetProblem(name);
     if (before !== undefined && this.#records.get(before.key)?.raw.name === name) this.#records.delete(before.key);
+  }
+
+  #forgetName(key: string, name: string): void {
+    const left = this.namesOf(key).filter((each) => each !== name);
+    if (left.length === 0) this.#names.delete(key);
+    else this.#names.set(key, left);
   }
 
   #forgetProblem(name: string): void {
@@ -149,8 +158,10 @@ export class RecordCache<K extends RecordType> {
     const { type } = this;
     const problems = [...this.#unreadable.values(), ...remarks];
     const newest = new Map<string, Stored<StoreRecords[K]>>();
+    const names = new Map<string, readonly string[]>();
     for (const stored of this.#byName.values()) {
       const { name, place } = stored.raw;
+      names.set(stored.key, newest.has(stored.key) ? [...(names.get(stored.key) ?? []), name] : [name]);
       for (const reason of stored.remarks) problems.push({ name, place, reason });
       const other = newest.get(stored.key);
       const isNewer = other === undefined || dateModifiedOf(type, stored) > dateModifiedOf(type, other);
@@ -167,6 +178,7 @@ export class RecordCache<K extends RecordType> {
     }
     const isChanged = !haveSameContent(this.#records, records);
     this.#records = records;
+    this.#names = names;
     this.#problems = problems.map((problem) => ({ type, ...problem }));
     return isChanged;
   }

@@ -37,6 +37,8 @@ export class RouterRecords {
   #writing: Promise<boolean> | null = null;
   #isStopped = false;
   #reason = '';
+  #hasWritten = false;
+  #hasNamesake = false;
 
   constructor(store: StateStore, identity: RouterIdentity, heartbeatMs: number, log: Log) {
     this.#store = store;
@@ -106,11 +108,13 @@ export class RouterRecords {
 
   async #write(): Promise<boolean> {
     const { address } = this.#identity;
+    this.#tellNamesake();
     try {
       const options = { update: true, errorIfExists: false };
       const written = await this.#store.put('RouterState', escapeKey(address), this.#encode(), options);
       if (!written) throw new Error('the State Store did not take the record');
       this.#reason = '';
+      this.#hasWritten = true;
       return true;
     } catch (error) {
       const reason = reasonOf(error);
@@ -118,6 +122,19 @@ export class RouterRecords {
       this.#reason = reason;
       return false;
     }
+  }
+
+  /** Another router that overwrites the record: each of them would be taken for the other. Told once. */
+  #tellNamesake(): void {
+    const { address, startedMs } = this.#identity;
+    if (this.#hasNamesake || !this.#hasWritten || !this.#store.isLoaded('RouterState')) return;
+    const own = this.#store.records('RouterState').get(address)?.record;
+    if (own === undefined || own.dateStarted === startedMs) return;
+    this.#hasNamesake = true;
+    this.#log.error(
+      { router: address, adminAddress: own.adminAddress },
+      'State Store: another router has the same host name and port as this one; give each its own (dfs.federation.router.rpc-address)',
+    );
   }
 
   #encode(): Buffer {

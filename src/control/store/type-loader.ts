@@ -13,8 +13,9 @@ export const READ_DEADLINE_MS = 60_000;
 export const MAX_ABANDONED_READS = 2;
 /** What was read so lately is not read again, unless it must be. */
 const FRESH_MS = 500;
-/** Pause between two loads that the store's own news ask for. */
+/** Least time between two loads that the store's own news ask for: one takes time with many records, and other work has its turn, too. */
 const NEWS_PAUSE_MS = 100;
+const MAX_NEWS_PAUSE_MS = 500;
 /** Problems that the log names. */
 const MAX_NAMED_PROBLEMS = 20;
 
@@ -41,6 +42,8 @@ export class TypeLoader<K extends RecordType> {
   #news: NodeJS.Timeout | null = null;
   #begunMs = Number.NEGATIVE_INFINITY;
   #loadedMs = Number.NEGATIVE_INFINITY;
+  /** The last load that ended well. */
+  #tookMs = 0;
   #abandoned = 0;
   #isStopped = false;
   /** Why the last load failed, '' when it did not. */
@@ -106,7 +109,8 @@ export class TypeLoader<K extends RecordType> {
   /** Records may have changed in the store: one load now, or soon when there was one just now. */
   loadSoon(): void {
     if (this.#isStopped || this.#news !== null) return;
-    const pauseMs = Math.max(0, this.#begunMs + NEWS_PAUSE_MS - this.#options.clock.steadyMs());
+    const sinceBegunMs = Math.min(MAX_NEWS_PAUSE_MS, Math.max(NEWS_PAUSE_MS, 2 * this.#tookMs));
+    const pauseMs = Math.max(0, this.#begunMs + sinceBegunMs - this.#options.clock.steadyMs());
     this.#news = setTimeout(() => {
       this.#news = null;
       void this.load(true);
@@ -125,6 +129,7 @@ export class TypeLoader<K extends RecordType> {
       const { isChanged, isOvertaken } = this.cache.endRead(records, problems, judge);
       this.#running = null;
       this.#loadedMs = clock.steadyMs();
+      this.#tookMs = this.#loadedMs - this.#begunMs;
       this.loads++;
       if (this.#reason !== '') log.info({ type }, 'State Store: can be read again');
       this.#reason = '';

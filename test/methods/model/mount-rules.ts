@@ -114,6 +114,8 @@ export class MountRules {
     if (mount?.['readOnly'] === true) {
       return { className: 'IOException', text: `${path} is in a read only mount point` };
     }
+    // It is there already.
+    if (method === 'mkdirs' && this.mountsBelow(path)) return null;
     return this.unresolved(path);
   }
 

@@ -306,8 +306,6 @@ export class Sequence {
     const forced = this.#rules.refusalOfRead(path);
     if (forced !== null) return this.#expectRefusal(routed, forced);
     const plain = await ask(this.#world.plain, how, request);
-    // What is in the trash is counted where the home directory is, a part of it only.
-    if (how === 'getContentSummary' && this.#usesTrash && (isBelow(HOME, path) || path === HOME)) return;
     const told = (value: Plain): unknown => tellRead(how, value, path, this.#rules);
     this.#expectSame(tell(routed, told), tell(plain, told));
   }
@@ -326,12 +324,10 @@ export class Sequence {
     if ('error' in listing) return { error: listing.error };
     const { entries, faults } = listing;
     if (faults.length > 0) return { faults };
-    // The trash may be in other nameservices than the home directory.
-    const shown = path === HOME ? entries.filter((entry) => String(entry['path']) !== '.Trash') : entries;
     // A file is listed as itself.
-    if (shown.length === 1 && String(shown[0]?.['path']) === '')
-      return comparable(shown[0] as Plain, path, this.#rules);
-    return comparableEntries(shown, path, this.#rules);
+    if (entries.length === 1 && String(entries[0]?.['path']) === '')
+      return comparable(entries[0] as Plain, path, this.#rules);
+    return comparableEntries(entries, path, this.#rules);
   }
 
   async #batch(paths: readonly string[]): Promise<void> {
