@@ -9,6 +9,8 @@ export const BUILD_PAUSE_MS = 100;
 export const EVERYWHERE_DEADLINE_MS = 5_000;
 /** A table that could not be built is tried again after this time: what it failed of may be over, such as a lack of memory. */
 export const BUILD_AGAIN_MS = 10_000;
+/** Entries left out that one line of the log names. */
+const MAX_NAMED_SKIPPED = 20;
 /** Those who wait for a table at one time; more are told at once that it is not everywhere yet. */
 const MAX_WAITERS = 4_096;
 
@@ -191,7 +193,10 @@ export class LiveMounts {
     });
     const said = skipped.join('; ');
     if (said !== this.#skipped && said !== '')
-      log.warn({ skipped }, 'mount table: entries that cannot be used are left out');
+      log.warn(
+        { count: skipped.length, skipped: skipped.slice(0, MAX_NAMED_SKIPPED) },
+        'mount table: entries that cannot be used are left out',
+      );
     this.#skipped = said;
     return [...usable, ...given];
   }
