@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { RawClient } from '../support/raw-client.ts';
 import { RouterProcess } from '../support/router-process.ts';
 import { readLines, waitUntil, within } from '../support/wait.ts';
+import { findFreePort } from '../support/zookeeper-server.ts';
 
 const RIG = fileURLToPath(new URL('./rig/rig.mjs', import.meta.url));
 /** Shared by all rigs, so that class path and classes are made once. */
@@ -320,8 +321,11 @@ export interface Endpoint extends AsyncDisposable {
   readonly log: string;
 }
 
-/** The router takes changes from its start on: it would wait for other routers to know its mount table. */
-const AT_ONCE = { 'dfs.federation.router.safemode.enable': 'false' };
+/** The router takes changes from its start on: it would wait for other routers to know its mount table. Several may run at a time. */
+const OWN_KEYS = {
+  'dfs.federation.router.safemode.enable': 'false',
+  'dfs.federation.router.admin-address': '127.0.0.1:0',
+};
 
 /** Starts what `kind` names over the rig's configuration and State Store; `keys` override settings of the router. */
 export async function startEndpoint(
@@ -331,8 +335,14 @@ export async function startEndpoint(
 ): Promise<Endpoint> {
   if (kind === 'namenode') return await rig.endpointOf('ns0');
   if (kind === 'java-router') return await JavaRouter.start(rig, keys);
-  const args = Object.entries({ ...AT_ONCE, ...keys }).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
-  return await RouterProcess.start({ configDir: rig.up.conf, args, env: { HADOOP_USER_NAME: rig.up.user } });
+  const args = Object.entries({ ...OWN_KEYS, ...keys }).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
+  return await RouterProcess.start({
+    configDir: rig.up.conf,
+    // In the State Store a router is known by its port.
+    port: await findFreePort(),
+    args,
+    env: { HADOOP_USER_NAME: rig.up.user },
+  });
 }
 
 /** A Java Router inside the rig's JVM, once it knows the NameNodes behind every mount. */
