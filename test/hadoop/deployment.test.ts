@@ -158,9 +158,16 @@ describe('Java and Switchyard routers on one ZooKeeper', () => {
     ] as const) {
       await deployment.change(setter, `-setQuota /quota -nsQuota ${limit}`);
       // The directory itself counts.
-      for (let i = 1; i < limit; i++) expect(await deployment.call(setter, mkdirs(`/quota/${i}`))).toBe(true);
-      const refused = await deployment.callAll(mkdirs('/quota/one-too-many'));
-      expect(refused).toEqual(deployment.everywhere('org.apache.hadoop.hdfs.protocol.NSQuotaExceededException'));
+      // The limit reaches the NameNode, and usage the routers, a moment after the command.
+      for (let i = 1; i < limit; i++) {
+        const made = async (): Promise<boolean> => (await deployment.call(setter, mkdirs(`/quota/${i}`))) === true;
+        await waitUntil(made, `${setter.name} makes directory ${i} of ${limit - 1}`, SOON_MS);
+      }
+      await deployment.untilAll(
+        (member) => deployment.call(member, mkdirs('/quota/one-too-many')),
+        'org.apache.hadoop.hdfs.protocol.NSQuotaExceededException',
+        'no router makes one too many',
+      );
       await deployment.untilAll(
         async (member) => (await deployment.administer(member, '-ls /quota')).out.match(/NsQuota: [-\d/]+/)?.[0],
         `NsQuota: ${limit}/${limit}`,
