@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Plain } from '../../src/wire/messages.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
 import {
@@ -29,10 +30,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) {
-    if (Symbol.dispose in each) each[Symbol.dispose]();
-    else await each[Symbol.asyncDispose]();
-  }
+  await disposeOpened(opened);
   await ns0[Symbol.asyncDispose]();
   await ns1[Symbol.asyncDispose]();
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FULL_PAGE_ENTRIES, MAX_PAGES } from '../../src/composed/lists/pages.ts';
 import type { Plain } from '../../src/wire/messages.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
 import { decodeResponse, RawClient, type RawReply } from '../support/raw-client.ts';
 import { ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';
@@ -22,10 +23,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) {
-    if (Symbol.dispose in each) each[Symbol.dispose]();
-    else await each[Symbol.asyncDispose]();
-  }
+  await disposeOpened(opened);
   await ns0[Symbol.asyncDispose]();
   await ns1[Symbol.asyncDispose]();
 });

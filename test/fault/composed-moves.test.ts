@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_CONCAT_FILES } from '../../src/composed/moves/concat.ts';
 import type { Plain } from '../../src/wire/messages.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { fileStatus, IO, type NameNodeCall, ScriptedNameNode } from '../support/scripted-namenode.ts';
@@ -27,10 +28,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) {
-    if (Symbol.dispose in each) each[Symbol.dispose]();
-    else await each[Symbol.asyncDispose]();
-  }
+  await disposeOpened(opened);
   await ns0[Symbol.asyncDispose]();
   await ns1[Symbol.asyncDispose]();
 });

@@ -3,6 +3,7 @@ import { MAX_PARTS_AT_ONCE } from '../../src/composed/composition.ts';
 import { MAX_DESTINATIONS_ASKED } from '../../src/composed/view/mount-children.ts';
 import { HashRing } from '../../src/mount/order/hash-ring.ts';
 import type { Plain } from '../../src/wire/messages.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter, type InlineRouterOptions, type MountRecord } from '../support/inline-router.ts';
 import { decodeResponse, RawClient } from '../support/raw-client.ts';
 import {
@@ -33,10 +34,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) {
-    if (Symbol.dispose in each) each[Symbol.dispose]();
-    else await each[Symbol.asyncDispose]();
-  }
+  await disposeOpened(opened);
   await ns0[Symbol.asyncDispose]();
   await ns1[Symbol.asyncDispose]();
 });
