@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingCall, NameNode } from '../../src/simulator/name-node.ts';
 import { Nameservice } from '../../src/simulator/nameservice.ts';
 import { CLIENT_PROTOCOL, methodsOf } from '../../src/simulator/operations.ts';
-import { compareNames, isValidName } from '../../src/simulator/paths.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { decodePlain, encode } from '../../src/wire/messages.ts';
 
@@ -579,29 +578,5 @@ describe('a standby', () => {
 
   it('cannot become active beside another one', () => {
     expect(() => namenode.nameservice.namenodes[1]!.transition('active')).toThrow('nn0 of ns0 is active');
-  });
-});
-
-describe('paths', () => {
-  it.each([
-    ['/', true],
-    ['/a/b/', true],
-    ['/a//b', false],
-    ['/.', false],
-    ['/..', false],
-    ['/...', true],
-    ['a', false],
-    ['/.reserved/.inodes/7/..', true],
-  ])('%s is valid: %s', (path, valid) => {
-    expect(isValidName(path)).toBe(valid);
-  });
-
-  it('compare as their bytes do', () => {
-    const names = ['', 'a', 'ab', 'z', 'é', '\u{10ffff}', '\ue000', '\uffff', '\u{10000}'];
-    for (const a of names) {
-      for (const b of names) {
-        expect(Math.sign(compareNames(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      }
-    }
   });
 });
