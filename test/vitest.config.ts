@@ -23,6 +23,7 @@ export default defineConfig({
       { extends: true, test: { name: 'wire', include: ['test/wire/**/*.test.ts'], pool: 'forks' } },
       { extends: true, test: { name: 'fuzz', include: ['test/fuzz/**/*.test.ts'], pool: 'forks' } },
       { extends: true, test: { name: 'methods', include: ['test/methods/**/*.test.ts'], pool: 'forks' } },
+      { extends: true, test: { name: 'history', include: ['test/history/**/*.test.ts'], pool: 'forks' } },
       { extends: true, test: { name: 'fault', include: ['test/fault/**/*.test.ts'], pool: 'forks' } },
       {
         extends: true,

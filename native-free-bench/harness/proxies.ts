@@ -109,6 +109,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningProxy>
   writeRouterConfiguration(options.directory, options.namenodePorts ?? [options.namenodePort]);
   const settings = {
     'dfs.federation.router.connection.pool-size': String(NAMENODE_CONNECTIONS),
+    'dfs.federation.router.http-address': '127.0.0.1:0',
     ...options.settings,
   };
   const child = new Child({

@@ -6,6 +6,7 @@ import type { Log } from '../control/log.ts';
 import type { DisabledNameservices } from '../control/store/disabled.ts';
 import type { RouterRecords } from '../control/store/router-records.ts';
 import type { StateStore } from '../control/store/state-store.ts';
+import type { MountEntry } from '../mount/entry.ts';
 import type { Settings } from '../shared/settings.ts';
 import { Access } from './access.ts';
 import { AdminPort } from './admin-port.ts';
@@ -27,6 +28,8 @@ export interface AdministrationOptions {
   readonly admin: AdminSettings;
   /** Null: this router has none; then nothing can be changed but the router itself. */
   readonly stateStore: AdminStore | null;
+  /** Mount points of the command line, shown where there is no State Store. */
+  readonly given?: readonly MountEntry[];
   /** Null: safe mode is off. */
   readonly safeMode: SafeModeAdmin | null;
   readonly groups: Groups;
@@ -82,6 +85,7 @@ export class Administration implements AsyncDisposable {
           });
     this.mounts = new MountVerbs({
       mounts: stateStore?.mounts ?? null,
+      ...(options.given === undefined ? {} : { given: options.given }),
       reload,
       maxComponentBytes: admin.maxComponentBytes,
       mountCheck: admin.mountCheck ? lookup : null,

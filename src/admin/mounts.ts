@@ -1,5 +1,5 @@
 import { JAVA, RemoteException } from '../control/rpc-server/remote-exception.ts';
-import type { ChangeResult } from '../control/store/mount-records.ts';
+import type { ChangeResult, MountChange } from '../control/store/mount-records.ts';
 import { StoreUnavailableError } from '../control/store/store-error.ts';
 import { type MountEntry, MountError, type MountQuota, type StorageType } from '../mount/entry.ts';
 import { Action, type AdminCaller, isAllowed, requireAllowed, requirePlace } from './access.ts';
@@ -9,6 +9,8 @@ import type { Location, MountAdmin, PathLookup, QuotaPush, UsageFigures } from '
 export interface MountVerbsOptions {
   /** Null: this router has no State Store. */
   readonly mounts: MountAdmin | null;
+  /** What is shown then: mount points of the command line. Left out: nothing can be shown. */
+  readonly given?: readonly MountEntry[];
   /** Reads the mount table anew; false when that failed. */
   reload(): Promise<boolean>;
   readonly maxComponentBytes: number;
@@ -68,26 +70,43 @@ export class MountVerbs {
 
   /** Writes the entry in place of the one of its path; one that is not there is added. */
   async update(caller: AdminCaller, entry: MountEntry, tell = true): Promise<void> {
+    // As a Java router: what is wrong with the entry is said before who may write it.
+    this.#requireWritable(entry, this.#find(entry.sourcePath) === null);
+    await this.change(caller, entry.sourcePath, () => entry, tell);
+  }
+
+  /**
+   * Writes what `make` makes of the entry of a path as it is (null: there is none). It is made anew when another changes the entry at the same
+   * time. Null from `make`: nothing is written. Resolves with what was written, null for nothing.
+   */
+  async change(caller: AdminCaller, sourcePath: string, make: MountChange, tell = true): Promise<MountEntry | null> {
     const mounts = this.#mounts();
     let before: MountEntry | null = null;
-    const requireChange = (current: MountEntry | null): void => {
-      this.#requireWritable(entry, current === null);
-      if (current === null) requirePlace(caller, entry.sourcePath, this.#find);
-      else requireAllowed(caller, current, Action.WRITE);
+    let after: MountEntry | null = null;
+    const makeAllowed = (current: MountEntry | null): MountEntry | null => {
+      if (current !== null) requireAllowed(caller, current, Action.WRITE);
       before = current;
+      after = make(current);
+      if (after === null) return null;
+      if (current === null) requirePlace(caller, sourcePath, this.#find);
+      this.#requireWritable(after, current === null);
+      return after;
     };
-    requireChange(this.#find(entry.sourcePath));
-    await this.#requireDestinations(caller, [entry]);
-    const result = await asStoreError(
-      // Who may do it is asked again of the entry that is really replaced.
-      mounts.update(entry.sourcePath, (current) => {
-        requireChange(current);
-        return entry;
-      }),
-    );
+    let planned = makeAllowed(this.#find(sourcePath));
+    if (planned === null) {
+      // Another router may have added it since the table was read.
+      await this.reload();
+      planned = makeAllowed(this.#find(sourcePath));
+    }
+    if (planned === null) return null;
+    await this.#requireDestinations(caller, [planned]);
+    // Who may do it is asked again of the entry that is really replaced.
+    const result = await asStoreError(mounts.update(sourcePath, makeAllowed));
+    if (result.kind === 'refused') return null;
     requireDone(result);
-    await this.#pushQuota(before, entry);
+    await this.#pushQuota(before, after ?? planned);
     if (tell) await this.refreshRouters();
+    return this.#withUse(this.#find(sourcePath) ?? planned);
   }
 
   /** False when there is no such entry. */
@@ -105,13 +124,20 @@ export class MountVerbs {
 
   /** Entries at and below a path ('' and `/`: all) that the caller may read, by path, with the use of their quotas. */
   list(caller: AdminCaller, sourcePath: string): MountEntry[] {
-    const mounts = this.#mounts();
     const root = sourcePath === '' ? '/' : sourcePath;
-    const found = byStore(() => mounts.entries()).filter(
+    const found = this.#shown().filter(
       (entry) => isAtOrBelow(entry.sourcePath, root) && isAllowed(caller, entry, Action.READ),
     );
     found.sort((one, other) => comparePaths(one.sourcePath, other.sourcePath));
-    return found.map((entry) => ({ ...entry, quota: this.#quotaInUse(entry) }));
+    return found.map((entry) => this.#withUse(entry));
+  }
+
+  /** The entry of exactly this path, with the use of its quotas; null when there is none that the caller may read. */
+  get(caller: AdminCaller, sourcePath: string): MountEntry | null {
+    const { mounts, given } = this.#options;
+    const isGiven = mounts === null && given !== undefined;
+    const entry = isGiven ? given.find((each) => each.sourcePath === sourcePath) : this.#find(sourcePath);
+    return entry !== undefined && entry !== null && isAllowed(caller, entry, Action.READ) ? this.#withUse(entry) : null;
   }
 
   /** Reads the mount table anew; false when that failed. */
@@ -122,6 +148,11 @@ export class MountVerbs {
 
   refreshRouters(): Promise<void> {
     return this.#options.refreshRouters();
+  }
+
+  #shown(): readonly MountEntry[] {
+    const { mounts, given } = this.#options;
+    return mounts === null && given !== undefined ? given : byStore(() => this.#mounts().entries());
   }
 
   #mounts(): MountAdmin {
@@ -156,16 +187,13 @@ export class MountVerbs {
     throw new RemoteException(JAVA.ILLEGAL_ARGUMENT, `File not found in downstream nameservices: ${names}`);
   }
 
-  #quotaInUse(entry: MountEntry): MountQuota {
+  /** With what the quota service counts, where it does, in place of what is stored. */
+  #withUse(entry: MountEntry): MountEntry {
     const { quota } = entry;
     const used = this.#options.usage.usageOf(entry.sourcePath);
-    if (used === null) return quota;
-    return {
-      ...quota,
-      fileAndDirectoryCount: used.files,
-      spaceConsumed: used.bytes,
-      types: quota.types.map((type) => ({ ...type, consumed: used.types[type.type] ?? type.consumed })),
-    };
+    if (used === null) return entry;
+    const types = quota.types.map((type) => ({ ...type, consumed: used.types[type.type] ?? type.consumed }));
+    return { ...entry, quota: { ...quota, fileAndDirectoryCount: used.files, spaceConsumed: used.bytes, types } };
   }
 
   async #pushQuota(before: MountEntry | null, after: MountEntry): Promise<void> {

@@ -1,7 +1,7 @@
 import { readAdminSettings } from '../config/admin-settings.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { Log } from '../control/log.ts';
-import type { OpenAdministration, RouterServices } from '../control/router-types.ts';
+import type { RouterServices } from '../control/router-types.ts';
 import { MountSnapshot } from '../mount/snapshot.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
 import type { NameNodeAddress, Settings, Topology } from '../shared/settings.ts';
@@ -25,7 +25,7 @@ export interface OpenOptions {
 export async function openAdministration(
   { settings, topology, configuration, readConfiguration, log }: OpenOptions,
   { federation, block, groups, impersonation }: RouterServices,
-): Promise<OpenAdministration> {
+): Promise<Administration> {
   const { stored, live, membership, quotas } = federation;
   const known = topology.nameservices.filter(({ namenodes }) => namenodes.length > 0).map(({ id }) => id);
   const admin = readAdminSettings(configuration);
@@ -35,6 +35,7 @@ export async function openAdministration(
     admin: isWanted ? admin : { ...admin, enabled: false },
     stateStore:
       stored === null ? null : { ...stored, mounts: new PublishedMounts(stored.mounts, () => live.everywhere()) },
+    given: federation.entries,
     safeMode: stored?.safeMode ?? null,
     groups,
     impersonation,

@@ -66,6 +66,11 @@ export class RouterVerbs {
     }
   }
 
+  /** Where the mount table leads a path, in the order to ask, disabled nameservices left out. No NameNode is asked. */
+  locationsOf(path: string, address: string): readonly Location[] {
+    return this.#options.lookup.locationsOf(path, address);
+  }
+
   /** Nameservices where the path is, in the order of its locations; the first of them when it is nowhere. */
   async destinationsOf(caller: AdminCaller, path: string, address: string): Promise<string[]> {
     const { lookup, onLookUpFailure } = this.#options;

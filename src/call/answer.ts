@@ -15,11 +15,22 @@ import {
 } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { textOf } from '../wire/text.ts';
-import { writeVarint32 } from '../wire/varint.ts';
+import { copyBytes, writeVarint32 } from '../wire/varint.ts';
 import type { Call } from './call.ts';
 import type { Client } from './client.ts';
 
 const NOTHING = Buffer.alloc(0);
+/** Client ids have 16 bytes, or those of a name. */
+const MAX_USUAL_ID_BYTES = 64;
+
+/** A field that goes into the header of each answer; the state ids of observer reads. */
+export interface AnswerField {
+  /** Makes it for this call: bytes[start, end). Returns its length. */
+  write(call: Call): number;
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
 
 /** A reply that found no room in its ring; waits here. There are at most as many as calls in the worker. */
 interface WaitingReply {
@@ -35,10 +46,18 @@ interface WaitingReply {
  * client's own ids. Answers made here are never refused: without room they wait in line.
  */
 export class Answers {
+  readonly #field: AnswerField | null;
+  /** Heads of answers, longest client id of a usual call and longest field included. */
+  readonly #head: Buffer;
   /** What NameNodes' replies are read into. */
   readonly #received = new LastBlock();
   /** By acceptor, each in the order of coming: one that is full holds up no other. An acceptor without waiting replies is not in it. */
   readonly #waiting = new Map<AcceptorLink, WaitingReply[]>();
+
+  constructor(field: AnswerField | null = null) {
+    this.#field = field;
+    this.#head = Buffer.allocUnsafeSlow(SUCCESS_HEAD_BYTES + MAX_USUAL_ID_BYTES + (field?.bytes.length ?? 0));
+  }
 
   /** While replies wait for the acceptor of a call, the NameNode's answer to the call is left where it is. */
   holds(call: Call): boolean {
@@ -54,6 +73,10 @@ export class Answers {
     const fields = call.fields;
     const idStart = call.start + fields.clientIdStart;
     const idEnd = call.start + fields.clientIdEnd;
+    if (this.#field !== null) {
+      this.#passWithField(call, this.#field, buffer, scan.headerEnd, end);
+      return;
+    }
     let at = start;
     if (!this.#shortenHead(call, scan, buffer, start, end)) {
       at = scan.headerEnd - successHeadBytes(fields.callId, idEnd - idStart, fields.retryCount);
@@ -67,6 +90,29 @@ export class Answers {
     // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
     const kept = Buffer.allocUnsafeSlow(end - at);
     buffer.copy(kept, 0, at, end);
+    this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
+  }
+
+  /** As `passSuccess`; a header with the field is longer than the NameNode's: head and body are two pieces. */
+  #passWithField(call: Call, field: AnswerField, buffer: Buffer, bodyStart: number, end: number): void {
+    const { fields, frame } = call;
+    const client = call.client as Client;
+    const idStart = call.start + fields.clientIdStart;
+    const idEnd = call.start + fields.clientIdEnd;
+    if (idEnd - idStart > MAX_USUAL_ID_BYTES) {
+      this.#replyOrWait(call, 0, this.#successFrame(call, buffer, bodyStart, end));
+      return;
+    }
+    const head = this.#head;
+    const more = field.write(call);
+    let at = writeSuccessHead(head, 0, end - bodyStart, fields.callId, frame, idStart, idEnd, fields.retryCount, more);
+    at = copyBytes(head, at, field.bytes, field.start, field.end);
+    if (client.link.reply(client.connection, client.generation, fields.slot, 0, head, 0, at, buffer, bodyStart, end)) {
+      return;
+    }
+    const kept = Buffer.allocUnsafeSlow(at + end - bodyStart);
+    head.copy(kept, 0, 0, at);
+    buffer.copy(kept, at, bodyStart, end);
     this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
   }
 
@@ -99,10 +145,11 @@ export class Answers {
     const text = this.#translated(call, scan, buffer);
     const { frame, fields } = call;
     const classBytes = scan.classEnd - scan.classStart;
+    const more = this.#field === null ? 0 : this.#field.write(call);
     const out = Buffer.allocUnsafe(
-      ERROR_HEAD_BYTES + classBytes + (text.end - text.start) + (fields.clientIdEnd - fields.clientIdStart),
+      ERROR_HEAD_BYTES + classBytes + (text.end - text.start) + (fields.clientIdEnd - fields.clientIdStart) + more,
     );
-    const outEnd = writeErrorHead(
+    let outEnd = writeErrorHead(
       out,
       0,
       Status.ERROR,
@@ -118,7 +165,9 @@ export class Answers {
       call.start + fields.clientIdStart,
       call.start + fields.clientIdEnd,
       fields.retryCount,
+      more,
     );
+    if (this.#field !== null) outEnd = copyBytes(out, outEnd, this.#field.bytes, this.#field.start, this.#field.end);
     this.#replyOrWait(call, 0, out.subarray(0, outEnd));
   }
 
@@ -146,6 +195,7 @@ export class Answers {
       message,
       clientId: call.frame.subarray(call.start + fields.clientIdStart, call.start + fields.clientIdEnd),
       retryCount: fields.retryCount,
+      more: this.#fieldOf(call),
     });
     this.#replyOrWait(call, 0, frame);
   }
@@ -205,8 +255,11 @@ export class Answers {
 
   #successFrame(call: Call, body: Buffer, start: number, end: number): Buffer {
     const fields = call.fields;
-    const out = Buffer.allocUnsafe(SUCCESS_HEAD_BYTES + (fields.clientIdEnd - fields.clientIdStart) + (end - start));
-    const headEnd = writeSuccessHead(
+    const more = this.#field === null ? 0 : this.#field.write(call);
+    const out = Buffer.allocUnsafe(
+      SUCCESS_HEAD_BYTES + (fields.clientIdEnd - fields.clientIdStart) + more + (end - start),
+    );
+    let headEnd = writeSuccessHead(
       out,
       0,
       end - start,
@@ -215,9 +268,20 @@ export class Answers {
       call.start + fields.clientIdStart,
       call.start + fields.clientIdEnd,
       fields.retryCount,
+      more,
     );
+    if (this.#field !== null) headEnd = copyBytes(out, headEnd, this.#field.bytes, this.#field.start, this.#field.end);
     body.copy(out, headEnd, start, end);
     return out.subarray(0, headEnd + end - start);
+  }
+
+  /** For errors of the router's own: a copy. */
+  #fieldOf(call: Call): Buffer | undefined {
+    const field = this.#field;
+    if (field === null) return undefined;
+    const copy = Buffer.allocUnsafe(field.write(call));
+    field.bytes.copy(copy, 0, field.start, field.end);
+    return copy;
   }
 
   #reply(call: Call, flags: number, bytes: Buffer): boolean {

@@ -59,6 +59,8 @@ export class Attempts implements AttemptOwner {
       );
       return;
     }
+    const { observers } = this.#engine;
+    if (observers?.takes(call) === true) return;
     const namenode = chooseNameNode(call, namenodes, this.#engine.block, this.#engine.clock.nowMs);
     if (namenode === null) {
       this.#endRound(call);
@@ -132,6 +134,7 @@ export class Attempts implements AttemptOwner {
   prove(call: Call): void {
     const method = call.method as Method;
     this.#namenodeOf(call).unshun();
+    if (call.asObserver) return;
     // A NameNode that was asked for by itself may be a standby: what is sent to each of them, all of them answer.
     if (!(method.coordinated || method.category === 'WRITE') || call.onlyNamenode >= 0) return;
     if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
@@ -192,6 +195,7 @@ export class Attempts implements AttemptOwner {
       call.suspect = false;
     }
     call.lastTrouble = `${namenode.address}: ${why}`;
+    if (call.asObserver) this.#engine.observers?.onUnreachable(call);
     this.route(call);
   }
 
@@ -210,6 +214,7 @@ export class Attempts implements AttemptOwner {
     const namenode = this.#namenodeOf(call);
     call.lastTrouble = `${namenode.address}: ${why}`;
     call.wasLost = true;
+    if (call.asObserver) this.#engine.observers?.onUnreachable(call);
     if (!mayResend(call)) {
       this.#engine.fail(
         call,

@@ -16,6 +16,7 @@ import type { Method } from './method.ts';
  * - IN_FLIGHT: in a slot of a NameNode connection, written to it; leaves by its reply or by the loss of the connection
  * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
  * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
+ * - REFRESHING: a read for an observer, in the queue of its nameservice; leaves when the active NameNode was heard of, or after a while
  * - PROBING: it was lost alone, and its NameNode is asked for a sign of life; leaves when that has come or is given up
  */
 export const Place = {
@@ -27,6 +28,7 @@ export const Place = {
   SLEEPING: 5,
   COMPOSING: 6,
   PROBING: 7,
+  REFRESHING: 8,
 } as const;
 
 /** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
@@ -76,8 +78,9 @@ export class Call extends WheelEntry {
   client: Client | null = null;
   method: Method | null = null;
   composer: Composer | null = null;
-  /** For composers: which part of the whole this call is. */
+  /** For composers: which part of the whole this call is, and the call it is a part of (as long as its composer is not over). */
   part = 0;
+  whole: Call | null = null;
   startedMs = 0;
 
   /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
@@ -92,6 +95,24 @@ export class Call extends WheelEntry {
   rounds = 0;
   /** Why the last NameNode did not answer for good, for the error that ends the call. */
   lastTrouble = '';
+
+  // Reads from observers (observer/).
+  /** State id that its client brought for the nameservice, -1 for none. It goes to observers only. */
+  floor = -1;
+  /** It goes to the NameNode as an observer, or is in flight to it so: then it also stands in the queue of such calls. */
+  asObserver = false;
+  /** No observer is asked any more; how many were, and how often it has waited for an msync, the last time since. */
+  leavesObservers = false;
+  observersTried = 0;
+  refreshWaits = 0;
+  waitingSinceMs = 0;
+  /** When it was written to its NameNode, and the epoch of the nameservice then. */
+  sentMs = 0;
+  sentEpoch = 0;
+  /** The nameservice that answered it and the state id that its client is told; further ones of a composed call in `seenMore`. */
+  seenNameservice = -1;
+  seenTxid = -1;
+  seenMore: Map<number, number> | null = null;
 
   /** Position in the connection's slots and the tag that its reply will carry. */
   connection: NameNodeConnection | null = null;
@@ -125,6 +146,17 @@ export class Call extends WheelEntry {
     this.slab = slab;
     this.slabStart = slabStart;
     this.frame = slab.bytes;
+  }
+
+  /** Its client is told that it has seen this state of the nameservice. */
+  noteState(nameservice: number, txid: number): void {
+    if (this.seenNameservice < 0 || this.seenNameservice === nameservice) {
+      this.seenNameservice = nameservice;
+      this.seenTxid = Math.max(this.seenTxid, txid);
+      return;
+    }
+    this.seenMore ??= new Map();
+    this.seenMore.set(nameservice, Math.max(this.seenMore.get(nameservice) ?? txid, txid));
   }
 }
 
@@ -162,6 +194,12 @@ export class CallPool {
     call.method = null;
     call.composer = null;
     call.part = 0;
+    call.whole = null;
+    call.floor = -1;
+    call.asObserver = false;
+    call.seenNameservice = -1;
+    call.seenTxid = -1;
+    call.seenMore = null;
     call.alternatives = null;
     call.alternativeAt = 0;
     call.tried = 0;

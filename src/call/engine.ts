@@ -3,6 +3,9 @@ import { NO_FIGURES, type OrderFigures } from '../mount/order/figures.ts';
 import type { QuotaUsage } from '../mount/quota.ts';
 import { NameNodeConnection } from '../namenode/connection.ts';
 import { type CallOwner, NameNodePool } from '../namenode/pool.ts';
+import { ObserverReads } from '../observer/observer-reads.ts';
+import type { ObserverWords } from '../observer/shared/memory.ts';
+import { StateField } from '../observer/state-field.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
 import { ControlBlock, NameNodeState, SafeModeLevel } from '../shared/control-block.ts';
@@ -54,7 +57,9 @@ export class Engine implements WorkerSide, CallOwner {
   readonly pool: NameNodePool;
   readonly resolver: Resolver;
   readonly attempts: Attempts;
-  readonly answers = new Answers();
+  readonly answers: Answers;
+  /** Null when no nameservice takes part in reads from observers. */
+  readonly observers: ObserverReads | null;
   readonly calls = new CallPool();
   /** Nameservice of each block pool id, learned from NameNodes by the main thread. */
   readonly blockPools = new Map<string, number>();
@@ -86,6 +91,7 @@ export class Engine implements WorkerSide, CallOwner {
     control: SharedArrayBuffer,
     counters: Counters,
     note: (text: string) => void = () => {},
+    observers: ObserverWords | null = null,
   ) {
     this.settings = settings;
     this.#note = note;
@@ -102,6 +108,9 @@ export class Engine implements WorkerSide, CallOwner {
     this.nameserviceBytes = topology.nameservices.map((nameservice) => Buffer.from(nameservice.id));
     this.#outgoing = new Outgoing(settings);
     this.#handlers = METHODS.map(handlerOf);
+    this.observers =
+      observers === null ? null : new ObserverReads(this, settings.observers, observers.state, observers.figures);
+    this.answers = new Answers(this.observers === null ? null : new StateField(this.observers, topology));
   }
 
   // --- from the acceptor
@@ -250,6 +259,7 @@ export class Engine implements WorkerSide, CallOwner {
     call.client = whole.client;
     call.method = method;
     call.part = part;
+    call.whole = whole;
     call.startedMs = whole.startedMs;
     call.frame = frame;
     call.start = 0;
@@ -304,12 +314,22 @@ export class Engine implements WorkerSide, CallOwner {
   // --- from the NameNode connections
 
   prepareSplice(call: Call): RequestSplice {
+    if (this.observers !== null) this.observers.onWritten(call);
     return this.#outgoing.prepare(call);
+  }
+
+  onReleased(call: Call): void {
+    if (this.observers !== null) this.observers.onReleased(call);
   }
 
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
     if (this.answers.holds(call)) return false;
     if (scan.status === Status.SUCCESS) {
+      if (this.observers !== null && !this.observers.onSuccess(call, scan)) {
+        this.#release(call);
+        this.attempts.onUnfit(call, NameNodeState.OBSERVER);
+        return true;
+      }
       const composer = call.composer;
       if (composer !== null) {
         this.attempts.prove(call);
@@ -337,6 +357,11 @@ export class Engine implements WorkerSide, CallOwner {
       return true;
     }
     const unfit = this.#unfit.find(buffer, scan.classStart, scan.classEnd);
+    if (call.asObserver && unfit >= 0) {
+      this.#release(call);
+      (this.observers as ObserverReads).onError(call, unfit, scan, buffer);
+      return true;
+    }
     if (unfit >= 0 && (unfit < 2 || isNotStarted(buffer, scan.messageStart, scan.messageEnd))) {
       this.#release(call);
       this.attempts.onUnfit(call, unfit === 1 ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
@@ -431,6 +456,9 @@ export class Engine implements WorkerSide, CallOwner {
   assign(call: Call, nameservice: number): void {
     if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
     call.nameservice = nameservice;
+    call.leavesObservers = false;
+    call.observersTried = 0;
+    call.refreshWaits = 0;
     if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
   }
 

@@ -319,8 +319,11 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('getCurrentEditLogTxid', 'aligned', 'every-nameservice'),
   row('getEditsFromTxid', 'aligned', 'refused', { because: 'transaction ids are those of one nameservice' }),
 
+  row('msync', 'active', 'every-nameservice', {
+    note: 'asks the nameservices whose observers serve reads; without any it is a success at once',
+  }),
+
   // The router itself
-  row('msync', 'active', 'local', { note: 'success without a call to a NameNode while observer reads are off' }),
   row('getHAServiceState', 'observed', 'local', {
     request: 'HAServiceStateRequestProto',
     response: 'HAServiceStateResponseProto',

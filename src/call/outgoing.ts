@@ -39,6 +39,11 @@ export class Outgoing {
       splice.prefix = null;
       this.#composeContext(splice, call, prefix);
     }
+    splice.stateIdPresent = call.asObserver;
+    if (call.asObserver) {
+      splice.stateIdHigh = Math.floor(call.floor / 2 ** 32);
+      splice.stateIdLow = call.floor | 0;
+    }
     splice.path = call.path;
     splice.pathFrom = 0;
     splice.pathTo = call.path === null ? 0 : call.path.length;

@@ -1,5 +1,6 @@
 import { Configuration, configurationDirectory, type Override } from '../config/configuration.ts';
 import { isProtectionKey, protectionKeys, refuseUnprotected, type Unprotected } from '../config/fail-closed.ts';
+import { readHttpSettings } from '../config/http-settings.ts';
 import { requireLocalHost } from '../config/listen-address.ts';
 import { NOWHERE, type Review, reviewConfiguration } from '../config/review.ts';
 import { readSettings } from '../config/settings.ts';
@@ -49,7 +50,7 @@ export async function run(args: string[]): Promise<number> {
     'config-dir': configDir,
     mount: mounts,
     mounts: mountsFile,
-    ...others
+    ...flags
   } = parseFlags(args, {
     ...CONFIG_FLAGS,
     mount: { type: 'string', multiple: true },
@@ -59,9 +60,10 @@ export async function run(args: string[]): Promise<number> {
     handoff: { type: 'string' },
     insecure: { type: 'string', multiple: true },
   });
-  const { router, log } = await launch({ ...others, configDir, mounts, mountsFile });
-  const admin = router.admin === '' ? {} : { admin: router.admin };
-  printLine(JSON.stringify({ ready: true, pid: process.pid, rpc: router.rpc, ...admin }));
+  const { router, log } = await launch({ ...flags, configDir, mounts, mountsFile });
+  const { rpc, admin, http } = router;
+  const others = { ...(admin === '' ? {} : { admin }), ...(http === '' ? {} : { http }) };
+  printLine(JSON.stringify({ ready: true, pid: process.pid, rpc, ...others }));
   return await serve(router, log, process);
 }
 
@@ -137,6 +139,7 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   const localHosts = await findLocalHosts(configuration);
   const topology = requireNameservices(readTopology(configuration, localHosts), configuration);
   const settings = readSettings(configuration, topology);
+  const http = readHttpSettings(configuration);
   const store = readStateStore(configuration);
   const hasGivenMounts = (options.mounts ?? []).length > 0 || options.mountsFile !== undefined;
   if (store.kind === 'unread' && !hasGivenMounts) {
@@ -151,22 +154,23 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   logReview(reviewConfiguration(configuration, localHosts), passed, log);
   if (store.kind === 'none' || store.kind === 'unread') warnOfUnservedPaths(given, settings, log);
   const { startRouter } = await import('../control/router.ts');
-  const { openAdministration } = await import('../admin/open.ts');
+  const { openOperatorPorts } = await import('./operator-ports.ts');
   const readConfiguration = (): Configuration => new Configuration({ directory, overrides });
-  const opened = { settings, topology, configuration, readConfiguration, log };
+  const version = {
+    version: readVersion(),
+    compileInfo: `switchyard on node ${process.versions.node}`,
+    startedMs: Math.round(performance.timeOrigin),
+  };
+  const opened = { settings, topology, configuration, readConfiguration, http, version, log };
   const router = await startRouter({
     settings,
     topology,
     entries: given,
     driver: driverOf(store, log),
     configuration,
-    version: {
-      version: readVersion(),
-      compileInfo: `switchyard on node ${process.versions.node}`,
-      startedMs: Math.round(performance.timeOrigin),
-    },
+    version,
     log,
-    openAdministration: (services) => openAdministration(opened, services),
+    openAdministration: (services) => openOperatorPorts(opened, services),
   });
   return { router, log };
 }

@@ -2,6 +2,7 @@ import { ConfigError } from './config-error.ts';
 import { type ConfigNote, type Configuration, type EffectiveValue, printableValue } from './configuration.ts';
 import { findUnprotected, type Unprotected } from './fail-closed.ts';
 import { readGroupOptions } from './groups.ts';
+import { readHttpSettings } from './http-settings.ts';
 import type { Key } from './key.ts';
 import { findKey, isUnknownOwnKey, KEYS, nearestKey } from './keys.ts';
 import { readProxyUsers } from './proxy-users.ts';
@@ -231,6 +232,7 @@ function reviewStart(configuration: Configuration, localHosts: LocalHosts): Find
     }
     readSettings(configuration, requireNameservices(read, configuration));
   });
+  attempt(() => readHttpSettings(configuration));
   attempt(() => readProxyUsers(configuration));
   attempt(() => readGroupOptions(configuration));
   return findings;

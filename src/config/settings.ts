@@ -74,6 +74,13 @@ export function readSettings(
     quotaEnabled: configuration.readBoolean(`${ROUTER}.quota.enable`),
     spacePreferencePercent: readSpacePreference(configuration),
 
+    observers: {
+      enabled: readObserverNameservices(configuration, topology),
+      maxStateIds: readCount(configuration, `${ROUTER}.observer.federated.state.propagation.maxsize`, 0),
+      refreshMs: configuration.readDurationMs(`${ROUTER}.observer.state.id.refresh.period`),
+      patienceMs: configuration.readDurationMs('switchyard.observer.patience'),
+    },
+
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),
     memoryBytes,
     logLevel: configuration.readChoice('switchyard.log.level'),
@@ -107,6 +114,13 @@ function readDefaultNameservice(configuration: Configuration, { nameservices }: 
     );
   }
   return index;
+}
+
+/** Nameservices whose observers serve reads: names in the overrides that are none behind this router are passed over, as in Java. */
+function readObserverNameservices(configuration: Configuration, { nameservices }: Topology): boolean[] {
+  const byDefault = configuration.readBoolean(`${ROUTER}.observer.read.default`);
+  const others = new Set(configuration.readList(`${ROUTER}.observer.read.overrides`));
+  return nameservices.map(({ id }) => byDefault !== others.has(id));
 }
 
 /** Java reads and multiplies a 32-bit number, then cuts what is behind the point. */

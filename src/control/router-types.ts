@@ -16,7 +16,7 @@ export interface RouterVersion {
   readonly startedMs: number;
 }
 
-/** What administration works on; see admin/administration.ts. */
+/** What administration and the HTTP server work on; see admin/administration.ts. */
 export interface RouterServices {
   readonly federation: Federation;
   readonly block: ControlBlock;
@@ -24,10 +24,12 @@ export interface RouterServices {
   readonly impersonation: Impersonation;
 }
 
-/** The router's administration, opened before clients are served. */
+/** The router's administration and its HTTP server, opened before clients are served. */
 export interface OpenAdministration {
   /** host:port for this router's record; '' without an admin port. */
   readonly adminAddress: string;
+  /** host:port of the HTTP server; '' without one. */
+  readonly httpAddress: string;
   stop(): Promise<void>;
 }
 
@@ -51,6 +53,8 @@ export interface RunningRouter {
   readonly rpc: string;
   /** host:port of the admin port; '' without one. */
   readonly admin: string;
+  /** host:port of the HTTP server; '' without one. */
+  readonly http: string;
   /**
    * Stops accepting, answers new calls with StandbyException, lets calls in flight finish for `Settings.drainMs`, and closes. Resolves
    * with the number of calls that did not finish; asked again, with the same answer.

@@ -1,5 +1,6 @@
 import { Groups, readGroupOptions } from '../config/groups.ts';
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
+import { createObserverMemory } from '../observer/shared/memory.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
@@ -45,6 +46,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
 class Router implements RunningRouter, ThreadEvents {
   rpc = '';
   admin = '';
+  http = '';
   readonly closed: Promise<number>;
   readonly #options: RouterOptions;
   readonly #log: Log;
@@ -88,6 +90,7 @@ class Router implements RunningRouter, ThreadEvents {
       control,
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
+      observers: createObserverMemory(settings, topology, threads),
     };
     this.#federation = new Federation({
       settings,
@@ -145,6 +148,7 @@ class Router implements RunningRouter, ThreadEvents {
       }
       this.#administration = administration;
       this.admin = administration.adminAddress;
+      this.http = administration.httpAddress;
     }
     if (settings.acceptors > 1 && settings.rpcPort !== 0) await this.#probePort();
     if (this.#stop !== null) return;
@@ -159,6 +163,7 @@ class Router implements RunningRouter, ThreadEvents {
       {
         rpc: this.rpc,
         ...(this.admin === '' ? {} : { admin: this.admin }),
+        ...(this.http === '' ? {} : { http: this.http }),
         mounts: this.#federation.live.entries.length,
         handoff: settings.handoff,
         acceptors: settings.acceptors,

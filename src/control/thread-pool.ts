@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import type { ObserverMemory } from '../observer/shared/memory.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
 import { announceEpoch, retireThread } from '../shared/epochs.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
@@ -20,6 +21,7 @@ export interface ThreadShare {
   readonly control: SharedBytes;
   readonly counters: SharedBytes;
   readonly epochs: EpochWords;
+  readonly observers: ObserverMemory | null;
 }
 
 export interface ThreadEvents {

@@ -154,6 +154,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
 
   /** The call leaves its slot: answered, or about to be sent elsewhere. */
   release(call: Call): void {
+    this.group.pool.owner.onReleased(call);
     this.#slots[call.slot] = null;
     this.#freeSlots.push(call.slot);
     call.slot = -1;

@@ -27,6 +27,8 @@ export interface CallOwner {
   readonly attempts: AttemptOwner;
   /** Paths, context and tag for the frame of this call; valid until the next call of it. */
   prepareSplice(call: Call): RequestSplice;
+  /** The call has left its connection. */
+  onReleased(call: Call): void;
   /** False: no room for the answer, the frame is offered again later. */
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean;
   errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };

@@ -1,3 +1,15 @@
+/** Reads from observer NameNodes. */
+export interface ObserverSettings {
+  /** By nameservice, in the topology's order: its observers serve reads, `dfs.federation.router.observer.read.default` and `.overrides`. */
+  readonly enabled: readonly boolean[];
+  /** Most state ids of one answer beside those of the nameservices that answered, `….observer.federated.state.propagation.maxsize`. */
+  readonly maxStateIds: number;
+  /** How old the last sign of the active may be when an observer answers, `….observer.state.id.refresh.period`; negative: any age. */
+  readonly refreshMs: number;
+  /** How long an observer may take for an answer before the call goes elsewhere. */
+  readonly patienceMs: number;
+}
+
 /** What the threads of the data path need to know from the configuration; plain data, cloned into each thread at start. */
 export interface Settings {
   /** host:port of this router as it names itself in messages. */
@@ -57,6 +69,8 @@ export interface Settings {
   readonly spacePreferencePercent: number;
   /** How long an answer of getServerDefaults is kept, `dfs.client.server-defaults.validity.period.ms`. */
   readonly serverDefaultsMs: number;
+
+  readonly observers: ObserverSettings;
 
   // --- process
   readonly drainMs: number;

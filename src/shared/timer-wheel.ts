@@ -15,7 +15,7 @@ const SLOTS = 1024;
  * An entry fires up to `tickMs` late. Entries beyond one revolution stay in their slot until their time has come.
  */
 export class TimerWheel {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'nowMs' | 'tick'>;
   readonly #tickMs: number;
   readonly #onDue: (entry: WheelEntry) => void;
   readonly #slots: (WheelEntry | null)[] = new Array<WheelEntry | null>(SLOTS).fill(null);
@@ -23,7 +23,7 @@ export class TimerWheel {
   #atTick = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(clock: Clock, tickMs: number, onDue: (entry: WheelEntry) => void) {
+  constructor(clock: Pick<Clock, 'nowMs' | 'tick'>, tickMs: number, onDue: (entry: WheelEntry) => void) {
     this.#clock = clock;
     this.#tickMs = tickMs;
     this.#onDue = onDue;

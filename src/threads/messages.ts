@@ -3,6 +3,7 @@ import type { ClientIdentity } from '../handoff/link.ts';
 import type { RingPlumbing } from '../handoff/ring-end.ts';
 import type { UsageData } from '../mount/given-usage.ts';
 import type { FigureData } from '../mount/order/figures.ts';
+import type { ObserverMemory } from '../observer/shared/memory.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 
@@ -17,6 +18,8 @@ export interface ThreadStart {
   readonly control: SharedBytes;
   readonly counters: SharedBytes;
   readonly epochs: EpochWords;
+  /** Null when no nameservice takes part in reads from observers. */
+  readonly observers: ObserverMemory | null;
   readonly port: MessagePort;
 }
 

@@ -2,13 +2,16 @@ import { Engine } from '../call/engine.ts';
 import { givenUsage } from '../mount/given-usage.ts';
 import { GivenFigures } from '../mount/order/figures.ts';
 import { MountSnapshot } from '../mount/snapshot.ts';
+import { openObserverMemory } from '../observer/shared/memory.ts';
 import { Counters } from '../shared/counters.ts';
 import { announceEpoch } from '../shared/epochs.ts';
 import type { FromThread, ThreadStart, ToThread } from './messages.ts';
 
 export function startEngine(start: ThreadStart): Engine {
   const note = (text: string): void => start.port.postMessage({ kind: 'note', text } satisfies FromThread);
-  return new Engine(start.settings, start.topology, start.control, new Counters(start.counters, start.thread), note);
+  const counters = new Counters(start.counters, start.thread);
+  const observers = openObserverMemory(start.observers, start.topology, start.thread);
+  return new Engine(start.settings, start.topology, start.control, counters, note, observers);
 }
 
 /** What the main thread says to every thread with an engine; false for a message that is not for one. */

@@ -49,7 +49,8 @@ function successHeaderBytes(callId: number, idBytes: number, retryBits: number):
 
 /**
  * Writes length prefix and header of a SUCCESS whose delimited response message of bodyBytes (its own length prefix included) follows.
- * Returns the position after the header; at most SUCCESS_HEAD_BYTES and the client id are written.
+ * Returns the position after the header; at most SUCCESS_HEAD_BYTES and the client id are written. With `moreBytes` the header is left
+ * unfinished: so many bytes of further fields belong to it.
  */
 export function writeSuccessHead(
   out: Buffer,
@@ -60,10 +61,11 @@ export function writeSuccessHead(
   clientIdStart: number,
   clientIdEnd: number,
   retryCount: number,
+  moreBytes = 0,
 ): number {
   const idBytes = clientIdEnd - clientIdStart;
   const retryBits = zigzag32(retryCount);
-  const headerBytes = successHeaderBytes(callId, idBytes, retryBits);
+  const headerBytes = successHeaderBytes(callId, idBytes, retryBits) + moreBytes;
   let next = writeInt32(out, at, varint32Size(headerBytes) + headerBytes + bodyBytes);
   next = writeVarint32(out, next, headerBytes);
   next = writeStart(out, next, callId, Status.SUCCESS);
@@ -72,7 +74,8 @@ export function writeSuccessHead(
 
 /**
  * Writes a whole ERROR or FATAL frame. className[cs, ce) is the Java class, message[ms, me) its text; detail 0 leaves errorDetail out.
- * Returns the position after it; at most ERROR_HEAD_BYTES and class, message and client id are written.
+ * Returns the position after it; at most ERROR_HEAD_BYTES and class, message and client id are written. With `moreBytes` so many bytes of
+ * further fields belong to it.
  */
 export function writeErrorHead(
   out: Buffer,
@@ -90,6 +93,7 @@ export function writeErrorHead(
   clientIdStart: number,
   clientIdEnd: number,
   retryCount: number,
+  moreBytes = 0,
 ): number {
   const idBytes = clientIdEnd - clientIdStart;
   const classBytes = ce - cs;
@@ -98,6 +102,7 @@ export function writeErrorHead(
   let headerBytes = 7 + varint32Size(callId) + varint32Size(idBytes) + idBytes + varint32Size(retryBits);
   headerBytes += 2 + varint32Size(classBytes) + classBytes + varint32Size(messageBytes) + messageBytes;
   if (detail !== 0) headerBytes += 1 + varint32Size(detail);
+  headerBytes += moreBytes;
   let next = writeInt32(out, at, varint32Size(headerBytes) + headerBytes);
   next = writeVarint32(out, next, headerBytes);
   next = writeStart(out, next, callId, status);
@@ -174,6 +179,8 @@ export interface ErrorReply {
   readonly clientId?: Buffer | undefined;
   /** NO_RETRY_COUNT when left out. */
   readonly retryCount?: number | undefined;
+  /** Further fields of the header. */
+  readonly more?: Buffer | undefined;
 }
 
 const NO_CLIENT_ID = Buffer.alloc(0);
@@ -183,7 +190,8 @@ export function encodeError(error: ErrorReply): Buffer {
   const className = Buffer.from(error.className, 'utf8');
   const message = Buffer.from(error.message, 'utf8');
   const clientId = error.clientId ?? NO_CLIENT_ID;
-  const out = Buffer.allocUnsafe(ERROR_HEAD_BYTES + className.length + message.length + clientId.length);
+  const moreBytes = error.more?.length ?? 0;
+  const out = Buffer.allocUnsafe(ERROR_HEAD_BYTES + className.length + message.length + clientId.length + moreBytes);
   const { callId, status, detail, retryCount = NO_RETRY_COUNT } = error;
   const end = writeErrorHead(
     out,
@@ -201,6 +209,8 @@ export function encodeError(error: ErrorReply): Buffer {
     0,
     clientId.length,
     retryCount,
+    moreBytes,
   );
-  return out.subarray(0, end);
+  error.more?.copy(out, end);
+  return out.subarray(0, end + moreBytes);
 }

@@ -83,9 +83,15 @@ async function start(keys: Readonly<Record<string, string>> = {}, entries: reado
     configuration,
     version: { version: '1', compileInfo: '', startedMs: 1 },
     log: lines,
-    openAdministration: (given) => {
+    openAdministration: async (given) => {
       services = given;
-      return openAdministration({ settings, topology, configuration, readConfiguration, log: lines }, given);
+      const opened = { settings, topology, configuration, readConfiguration, log: lines };
+      const administration = await openAdministration(opened, given);
+      return {
+        adminAddress: administration.adminAddress,
+        httpAddress: '',
+        stop: () => administration.stop(),
+      };
     },
   });
 }

@@ -7,6 +7,7 @@ import { makeInlineLinks } from '../../src/handoff/inline-link.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
 import { parseMounts } from '../../src/mount/spec.ts';
+import { createObserverMemory, openObserverMemory } from '../../src/observer/shared/memory.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../../src/shared/counters.ts';
 import type { Settings, Topology } from '../../src/shared/settings.ts';
@@ -83,7 +84,8 @@ export class InlineRouter implements AsyncDisposable {
     const control = createControlBlock(topology.nameservices.length);
     const counters = createCounters(ONE_THREAD);
     const block = new ControlBlock(control, topology.nameservices.length);
-    const engine = new Engine(all, topology, control, new Counters(counters, 0));
+    const observers = openObserverMemory(createObserverMemory(all, topology, 1), topology, 0);
+    const engine = new Engine(all, topology, control, new Counters(counters, 0), () => {}, observers);
     const impersonation = new Impersonation(configuration);
     const notes: string[] = [];
     const drained = Promise.withResolvers<void>();

@@ -30,9 +30,19 @@ export interface RouterProcessOptions {
   readonly keys?: Readonly<Record<string, string>>;
   /** Port for clients; left out: any. */
   readonly port?: number;
+  /** With an HTTP server on any port, whatever the configuration says; left out: without. */
+  readonly http?: boolean;
   /** Further arguments of `start`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What `start` prints when it serves. */
+interface ReadyLine {
+  readonly rpc: string;
+  readonly admin?: string;
+  readonly http?: string;
+  readonly pid: number;
 }
 
 /** The environment of a child process of a test: the compile cache on, nothing of the user's Hadoop. */
@@ -52,6 +62,8 @@ export class RouterProcess implements AsyncDisposable {
   readonly port: number;
   /** Port of the admin port; 0 without one. */
   readonly adminPort: number;
+  /** Port of the HTTP server; 0 without one. */
+  readonly httpPort: number;
   readonly pid: number;
   readonly #child: ChildProcess;
   readonly #exited: Promise<number | string>;
@@ -61,16 +73,14 @@ export class RouterProcess implements AsyncDisposable {
   private constructor(
     child: ChildProcess,
     exited: Promise<number | string>,
-    rpc: string,
-    admin: string,
-    pid: number,
+    { rpc, admin = '', http = '', pid }: ReadyLine,
     log: string[],
     ownDir: string | null,
   ) {
-    const colon = rpc.lastIndexOf(':');
-    this.host = rpc.slice(0, colon);
-    this.port = Number(rpc.slice(colon + 1));
-    this.adminPort = Number(admin.slice(admin.lastIndexOf(':') + 1));
+    this.host = rpc.slice(0, rpc.lastIndexOf(':'));
+    this.port = portOf(rpc);
+    this.adminPort = portOf(admin);
+    this.httpPort = portOf(http);
     this.pid = pid;
     this.#child = child;
     this.#exited = exited;
@@ -83,6 +93,8 @@ export class RouterProcess implements AsyncDisposable {
     const rpc = `127.0.0.1:${options.port ?? 0}`;
     const args = [MAIN, 'start', '--config-dir', options.configDir ?? ownDir ?? '', '--rpc', rpc];
     for (const mount of options.mounts ?? []) args.push('--mount', mount);
+    const http = { 'http.enable': options.http === true, 'http-address': '127.0.0.1:0' };
+    for (const [key, value] of Object.entries(http)) args.push('--set', `dfs.federation.router.${key}=${value}`);
     args.push(...(options.args ?? []));
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -109,8 +121,7 @@ export class RouterProcess implements AsyncDisposable {
     early.catch(() => {});
     try {
       const line = await within(Promise.race([ready.promise, early]), 'ready line of the router', READY_WITHIN_MS);
-      const { rpc, admin = '', pid } = JSON.parse(line) as { rpc: string; admin?: string; pid: number };
-      return new RouterProcess(child, exited, rpc, admin, pid, log, ownDir);
+      return new RouterProcess(child, exited, JSON.parse(line) as ReadyLine, log, ownDir);
     } catch (error) {
       child.kill('SIGKILL');
       if (ownDir !== null) rmSync(ownDir, { recursive: true, force: true });
@@ -155,6 +166,10 @@ export class RouterProcess implements AsyncDisposable {
   }
 }
 
+function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1));
+}
+
 /** Writes hdfs-site.xml and hdfs-rbf-site.xml for the nameservices into a new directory under the system's temporary one. */
 export function writeConfig(options: Pick<RouterProcessOptions, 'nameservices' | 'keys'>): string {
   const hdfs: Record<string, string> = {};
@@ -173,6 +188,7 @@ export function writeConfig(options: Pick<RouterProcessOptions, 'nameservices' |
   const rbf: Record<string, string> = {
     'dfs.federation.router.monitor.namenode': monitored.join(','),
     'dfs.federation.router.monitor.localnamenode.enable': 'false',
+    'dfs.federation.router.http.enable': 'false',
     ...options.keys,
   };
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-conf-'));

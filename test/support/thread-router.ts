@@ -5,6 +5,7 @@ import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } fr
 import { makeRingPlumbing } from '../../src/handoff/ring-end.ts';
 import type { MountEntry } from '../../src/mount/entry.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
+import { createObserverMemory } from '../../src/observer/shared/memory.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
 import { createCounters } from '../../src/shared/counters.ts';
 import { allocateEpochWords } from '../../src/shared/epochs.ts';
@@ -53,6 +54,7 @@ export class ThreadRouter implements AsyncDisposable, ThreadEvents {
       control,
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
+      observers: createObserverMemory(this.settings, topology, threads),
     };
     const { log } = recordLog();
     const kind = handoff === 'inline' ? 'inline' : 'acceptor';

@@ -19,6 +19,7 @@ const started: RouterOptions[] = [];
 const running: RunningRouter = {
   rpc: '127.0.0.1:8888',
   admin: '',
+  http: '',
   drain: () => Promise.resolve({ cut: 0 }),
   closed: new Promise(() => {}),
 };

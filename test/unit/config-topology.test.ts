@@ -212,6 +212,7 @@ describe('settings', () => {
       allowPartialListing: true,
       spacePreferencePercent: 60,
       serverDefaultsMs: 3_600_000,
+      observers: { enabled: [false, false], maxStateIds: 5, refreshMs: 15_000, patienceMs: 2_000 },
       drainMs: 30_000,
       memoryBytes: 536_870_912,
       logLevel: 'info',

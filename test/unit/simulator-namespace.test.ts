@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingCall, NameNode } from '../../src/simulator/name-node.ts';
 import { Nameservice } from '../../src/simulator/nameservice.ts';
 import { CLIENT_PROTOCOL, methodsOf } from '../../src/simulator/operations.ts';
+import { NO_LAG } from '../../src/simulator/tailing.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { decodePlain, encode } from '../../src/wire/messages.ts';
 
@@ -32,6 +33,8 @@ function newNameservice(listingLimit = 1000): Nameservice {
     listingLimit,
     replication: 3,
     blockSizeBytes: 1024,
+    accessTimePrecisionMs: 3_600_000,
+    seed: 1,
   });
 }
 
@@ -552,7 +555,7 @@ describe('a standby', () => {
   it('holds the same tree, inode ids and retry cache after a failover', () => {
     const { nameservice } = namenode;
     const standby = nameservice.namenodes[1]!;
-    standby.tailing = { paused: true, lagTransactions: 0, lagMs: 0 };
+    standby.tailing.configure({ ...NO_LAG, paused: true });
     mkdirs('/a/b', 'root', 0o711);
     create('/a/f');
     nowMs += 70_000;

@@ -20,7 +20,6 @@ const ANSWERS: Readonly<Record<string, (engine: Engine, call: Call) => void>> = 
     );
   },
   // No nameservice has observer reads yet: there is no state to bring up to date.
-  msync: (engine, call) => engine.succeed(call, EMPTY),
   // Without Kerberos there are no tokens; clients take an answer without one as just that.
   getDelegationToken: (engine, call) => engine.succeed(call, EMPTY),
   renewDelegationToken: refuseToken,

@@ -6,6 +6,7 @@ import { answerEncryptionKey } from './encryption-key.ts';
 import { everywhere, type Rule } from './fan-out.ts';
 import { answerFsStats } from './fs-stats.ts';
 import { addUp, allTrue, anyTrue, largest, leastAdvancedUpgrade, strictestTopology, union } from './merges.ts';
+import { answerMsync } from './msync.ts';
 import { answerSafeMode } from './safe-mode.ts';
 
 /**
@@ -47,6 +48,7 @@ export const EVERYWHERE_HANDLERS: Handlers = {
   'ClientProtocol.getSlowDatanodeReport': answerDataNodeReport,
   'ClientProtocol.getDatanodeStorageReport': answerStorageReport,
   'ClientProtocol.setSafeMode': answerSafeMode,
+  'ClientProtocol.msync': answerMsync,
   'ClientProtocol.getDataEncryptionKey': answerEncryptionKey,
   'NamenodeProtocol.getBlocks': answerBlocks,
 };

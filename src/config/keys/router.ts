@@ -56,9 +56,9 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.fs-limits.max-component-length', type: 'bytes', default: '0', status: 'used', meaning: 'Most bytes of a component of a destination path in new and changed mount entries; 0: no limit' },
   ]),
   ...keysOf('http', 'hdfs-rbf-default', [
-    { name: 'dfs.federation.router.http.enable', type: 'bool', default: 'true', status: 'later', meaning: 'Start the HTTP server' },
-    { name: 'dfs.federation.router.http-address', type: 'address', default: '0.0.0.0:50071', status: 'later', meaning: 'HTTP address' },
-    { name: 'dfs.federation.router.http-bind-host', type: 'string', default: '', status: 'later', meaning: 'Interface HTTP binds' },
+    { name: 'dfs.federation.router.http.enable', type: 'bool', default: 'true', status: 'used', meaning: 'Start the HTTP server, of the API and of what operators see' },
+    { name: 'dfs.federation.router.http-address', type: 'address', default: '0.0.0.0:50071', status: 'used', meaning: 'Address of the HTTP server' },
+    { name: 'dfs.federation.router.http-bind-host', type: 'string', default: '', status: 'used', meaning: 'Interface that the HTTP server is bound to; replaces only the host of the address' },
     { name: 'dfs.federation.router.https-address', type: 'address', default: '0.0.0.0:50072', status: 'later', meaning: 'HTTPS address' },
     { name: 'dfs.federation.router.https-bind-host', type: 'string', default: '', status: 'later', meaning: 'Interface HTTPS binds' },
   ]),
@@ -113,10 +113,10 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.quota-cache.update.interval', type: 'duration', default: '60s', status: 'used', unit: 'ms', meaning: 'Quota usage refresh period' },
   ]),
   ...keysOf('observer', 'hdfs-rbf-default', [
-    { name: 'dfs.federation.router.observer.read.default', type: 'bool', default: 'false', status: 'later', meaning: 'Send reads to observers by default' },
-    { name: 'dfs.federation.router.observer.read.overrides', type: 'list', default: '', status: 'later', meaning: 'Nameservices for which the default is inverted' },
-    { name: 'dfs.federation.router.observer.federated.state.propagation.maxsize', type: 'int', default: '5', status: 'later', meaning: 'Max nameservices whose state ids go to clients' },
-    { name: 'dfs.federation.router.observer.state.id.refresh.period', type: 'duration', default: '15s', status: 'later', unit: 's', meaning: 'Max age of a state id before an msync to the active; negative = off, 0 = always' },
+    { name: 'dfs.federation.router.observer.read.default', type: 'bool', default: 'false', status: 'used', meaning: 'true: observers serve reads of clients that bring state ids, in all nameservices but those of the overrides' },
+    { name: 'dfs.federation.router.observer.read.overrides', type: 'list', default: '', status: 'used', meaning: 'Nameservices for which the default is inverted' },
+    { name: 'dfs.federation.router.observer.federated.state.propagation.maxsize', type: 'int', default: '5', status: 'used', meaning: 'Most state ids of nameservices in one answer beside those of the nameservices that answered it (Java: above this none are sent)' },
+    { name: 'dfs.federation.router.observer.state.id.refresh.period', type: 'duration', default: '15s', status: 'used', unit: 's', meaning: 'How long ago the active NameNode may have been heard of when an observer answers; then one msync is sent to it. Negative: any time, 0: an msync for each read' },
   ]),
   ...keysOf('security', 'hdfs-rbf-default', [
     { name: 'dfs.federation.router.keytab.file', type: 'string', default: '', status: 'later', meaning: 'Router keytab' },

@@ -10,7 +10,9 @@ export const SWITCHYARD_KEYS: readonly Key[] = [
     { name: 'switchyard.drain.timeout', type: 'duration', default: '30s', unit: 'ms', status: 'used', range: [0, 3_600_000], meaning: 'Longest wait for calls in flight when the router is told to stop' },
     { name: 'switchyard.call.budget', type: 'duration', default: '110s', unit: 'ms', status: 'used', range: [1_000, 3_600_000], meaning: 'Time that one call may spend in search of a NameNode that serves it; clients give up after 120 s' },
     { name: 'switchyard.namenode.hung-after', type: 'duration', default: '10s', unit: 'ms', status: 'used', range: [100, 3_600_000], meaning: 'Silence of a NameNode with calls waiting after which it is probed, and its calls move on if the probe fails' },
+    { name: 'switchyard.observer.patience', type: 'duration', default: '2s', unit: 'ms', status: 'used', range: [10, 60_000], meaning: 'How long an observer may take for an answer, catching up included; then the call goes to another one or to the active NameNode' },
     { name: 'switchyard.memory.limit', type: 'bytes', default: '512m', unit: 'bytes', status: 'used', range: [16_777_216, 1_099_511_627_776], meaning: 'Most memory for partial requests, queued calls and unsent answers of the whole process; what is handed from thread to thread comes on top: at most 64 MiB, or one longer frame, for each direction between an acceptor and a worker' },
+    { name: 'switchyard.http.token.file', type: 'trimmed', default: '', status: 'used', meaning: 'File of users and tokens for changes over HTTP (`switchyard help admin`); none: over HTTP everything can be read and nothing changed' },
     { name: 'switchyard.log.level', type: 'enum', default: 'info', status: 'used', allowed: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], meaning: 'Least important lines that are logged' },
   ]),
 ];

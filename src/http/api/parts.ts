@@ -1,0 +1,50 @@
+/** What the API works on: administration, and what this router knows of the others. */
+import type { MountVerbs } from '../../admin/mounts.ts';
+import type { RouterVerbs } from '../../admin/router-verbs.ts';
+import type { MountDefaults } from '../../mount/entry.ts';
+import type { RouterRecord } from '../../state-store/records.ts';
+
+export interface ApiParts {
+  readonly mounts: MountVerbs;
+  readonly router: RouterVerbs;
+  /** Group of what superusers add. */
+  readonly defaults: MountDefaults;
+  /** Those of the configuration, in its order. */
+  nameservices(): readonly NameserviceView[];
+  /** By their records; this one alone without a State Store. Throws RemoteException while the store has not been read. */
+  routers(): readonly RouterView[];
+  /** Wall clock, ms since 1970. */
+  readonly now: () => number;
+}
+
+export interface NameserviceView {
+  readonly id: string;
+  readonly enabled: boolean;
+  /** Paths without a mount entry lead there. */
+  readonly default: boolean;
+  readonly namenodes: readonly NamenodeView[];
+}
+
+/** A NameNode as this router and the reports of all routers see it. Addresses are host:port. */
+export interface NamenodeView {
+  /** '' when its nameservice has one without an id. */
+  readonly id: string;
+  readonly rpcAddress: string;
+  /** With its scheme, http://host:port. */
+  readonly webAddress: string;
+  readonly state: 'ACTIVE' | 'STANDBY' | 'OBSERVER' | 'UNAVAILABLE' | 'UNKNOWN';
+  /** Calls go to it first. */
+  readonly takesCalls: boolean;
+  /** False: only other routers report it. */
+  readonly configured: boolean;
+  /** Null: no router has reported it. */
+  readonly safeMode: boolean | null;
+  /** When a router last reported it, and when the answer to a call last told its state; ms since 1970, null for never. */
+  readonly reportedAt: number | null;
+  readonly answeredAt: number | null;
+}
+
+export interface RouterView extends Omit<RouterRecord, 'dateCreated'> {
+  /** The one that answers. */
+  readonly self: boolean;
+}

@@ -1,0 +1,239 @@
+import { type Call, CallQueue } from '../call/call.ts';
+import type { Client } from '../call/client.ts';
+import { Deadline } from '../call/deadline.ts';
+import type { Engine } from '../call/engine.ts';
+import { Failure } from '../call/failure.ts';
+import type { Method } from '../call/method.ts';
+import type { NameNode } from '../namenode/namenode.ts';
+import { NameNodeState } from '../shared/control-block.ts';
+import type { ObserverSettings } from '../shared/settings.ts';
+import { findStateId } from '../wire/federated-state.ts';
+import type { ReplyScan } from '../wire/reply-scan.ts';
+import { Wide } from '../wire/varint.ts';
+import { ObserverChoice } from './observer-choice.ts';
+import { OwnCalls } from './own-call.ts';
+import { Refresh } from './refresh.ts';
+import { Answer, exposed, NO_TXID, Proof, State, Way, wayOf } from './rules.ts';
+import { Figure, type Figures } from './shared/figures.ts';
+import { type StateWords, txidOf } from './shared/state-words.ts';
+
+/** Observers that one call tries before it goes to the active. */
+const MAX_OBSERVERS = 2;
+/** How often one call waits for an msync before it goes to the active. */
+const MAX_WAITS = 2;
+
+/**
+ * Reads from observers, in a worker: which NameNode a read may go to, what its answer proves, and how it goes on when an observer does not
+ * serve. The rules stand in rules.ts; everything here happens in the event that drives the call.
+ */
+export class ObserverReads {
+  readonly settings: ObserverSettings;
+  readonly shared: StateWords;
+  readonly figures: Figures;
+  readonly #engine: Engine;
+  readonly #choice: ObserverChoice;
+  readonly #refresh: Refresh;
+  /** Calls in flight to observers, in the order of sending; all have the same patience, so the first is the first to lose it. */
+  readonly #asked = new CallQueue();
+  readonly #patience = new Deadline(() => this.#onImpatience());
+  readonly #state = new State();
+  readonly #answer = new Answer();
+  readonly #wide = new Wide();
+
+  constructor(engine: Engine, settings: ObserverSettings, shared: StateWords, figures: Figures) {
+    this.#engine = engine;
+    this.settings = settings;
+    this.shared = shared;
+    this.figures = figures;
+    const own = new OwnCalls(engine);
+    this.#choice = new ObserverChoice(engine, shared, own, figures);
+    this.#refresh = new Refresh(engine, shared, own, figures);
+  }
+
+  /** Before each attempt of a call. True: an observer got it, or it waits until the active was heard of. False: it goes to the active. */
+  takes(call: Call): boolean {
+    // A probe has its observer already.
+    if (call.onlyNamenode >= 0) return false;
+    call.asObserver = false;
+    const { nameservice } = call;
+    if (!(call.method as Method).coordinated || call.leavesObservers || this.settings.enabled[nameservice] !== true) {
+      return false;
+    }
+    const state = this.shared.read(nameservice, this.#state);
+    call.floor = this.#floorOf(call);
+    const stamp = this.#engine.clock.stampOf(call.startedMs);
+    const { refreshMs } = this.settings;
+    const isFresh = refreshMs < 0 || this.shared.ageOf(nameservice, stamp) <= refreshMs;
+    const way = wayOf(state, call.floor, isFresh);
+    if (way === Way.ACTIVE) return this.#toActive(call, reasonFor(state, call.floor));
+    const observer = call.observersTried < MAX_OBSERVERS ? this.#choice.choose(call, state) : null;
+    if (observer === null) return this.#toActive(call, Figure.withoutObserver);
+    if (way === Way.REFRESH) {
+      if (call.refreshWaits++ < MAX_WAITS && this.#refresh.wait(call)) return true;
+      return this.#toActive(call, Figure.notFresh);
+    }
+    this.figures.add(nameservice, Figure.floorLag, state.txid - call.floor);
+    call.observersTried++;
+    call.asObserver = true;
+    call.namenode = observer.index;
+    call.tried |= 1 << observer.index;
+    const { user } = call.client as Client;
+    this.#engine.pool.groupOf(user, observer, (call.method as Method).protocol).send(call);
+    return true;
+  }
+
+  /** The call is about to be written to its NameNode. */
+  onWritten(call: Call): void {
+    call.sentMs = this.#engine.clock.nowMs;
+    if (this.settings.enabled[call.nameservice] !== true) return;
+    call.sentEpoch = this.shared.read(call.nameservice, this.#state).epoch;
+    if (!call.asObserver) return;
+    this.#asked.push(call);
+    if (this.#patience.wheelSlot < 0) this.#engine.wheel.add(this.#patience, this.settings.patienceMs);
+  }
+
+  /** It has left its connection, answered or not. */
+  onReleased(call: Call): void {
+    if (call.asObserver) this.#asked.remove(call);
+  }
+
+  /**
+   * A NameNode has answered with success: what that tells is known to all before the answer goes anywhere. False: it is the answer of an
+   * observer that was not asked as one and does not know of state ids; it may be old, and is none.
+   */
+  onSuccess(call: Call, scan: ReplyScan): boolean {
+    const { nameservice, namenode } = call;
+    const method = call.method as Method;
+    if (
+      !call.asObserver &&
+      !scan.hasStateId &&
+      method.coordinated &&
+      call.onlyNamenode < 0 &&
+      this.#engine.block.stateOf(nameservice, namenode) === NameNodeState.OBSERVER
+    ) {
+      return false;
+    }
+    if (this.settings.enabled[nameservice] !== true) return true;
+    const { clock } = this.#engine;
+    const sent = clock.stampOf(call.sentMs);
+    const answer = this.#answer;
+    answer.namenode = namenode;
+    answer.proof = proofOf(call, method);
+    answer.txid = scan.hasStateId ? txidOf(scan.stateIdHigh, scan.stateIdLow) : NO_TXID;
+    answer.sentEpoch = call.sentEpoch;
+    answer.sentAfterRaise = answer.proof >= Proof.READ && this.shared.isAfterRaise(nameservice, sent);
+    const state = this.#state;
+    this.shared.merge(nameservice, answer, clock.stamp, state);
+    if (answer.proof === Proof.ACTIVE && state.active === namenode) this.shared.prove(nameservice, sent);
+    if (call.asObserver) {
+      this.#choice.onAnswer(call, answer.txid);
+      this.figures.add(nameservice, Figure.observerReads);
+      this.figures.add(nameservice, Figure.observerReadMs, clock.nowMs - call.sentMs);
+    } else if (method.coordinated) {
+      this.figures.add(nameservice, Figure.activeReads);
+      this.figures.add(nameservice, Figure.activeReadMs, clock.nowMs - call.sentMs);
+    }
+    const txid = exposed(state, answer.proof, answer.txid, call.floor);
+    if (txid === NO_TXID) return true;
+    if (call.whole === null) call.noteState(nameservice, txid);
+    else if (call.composer?.over === false) call.whole.noteState(nameservice, txid);
+    return true;
+  }
+
+  /** The observer could not be reached, or the connection to it was lost. The call goes on. */
+  onUnreachable(call: Call): void {
+    this.#leaveAlone(call, Figure.observerUnreachable);
+  }
+
+  /**
+   * An observer has answered with an error. True: that is no answer to the call, which goes on elsewhere. `unfit`: index into the engine's
+   * table of such classes: 0 StandbyException, 1 ObserverRetryOnActiveException, 2 RetriableException, -1 another one.
+   */
+  onError(call: Call, unfit: number, scan: ReplyScan, buffer: Buffer): boolean {
+    if (unfit < 0) return false;
+    if (unfit === 1) {
+      // Only the active can do it, whichever observer is asked.
+      call.leavesObservers = true;
+      this.figures.add(call.nameservice, Figure.retriedOnActive);
+    } else if (unfit === 0) {
+      this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.STANDBY);
+      this.#leaveAlone(call, Figure.observerStandby);
+    } else if (isTooFarBehind(buffer, scan)) {
+      call.leavesObservers = true;
+      this.#leaveAlone(call, Figure.tooFarBehind);
+    } else {
+      this.#leaveAlone(call, Figure.observerNotReady);
+    }
+    call.lastTrouble = `the observer ${this.#namenodeOf(call).address}: ${this.#engine.describeError(scan, buffer)}`;
+    this.goOn(call);
+    return true;
+  }
+
+  /** What an observer did not answer goes to another one or to the active; a probe ends. */
+  goOn(call: Call): void {
+    if (call.onlyNamenode >= 0) this.#engine.fail(call, Failure.STANDBY, call.lastTrouble);
+    else this.#engine.attempts.route(call);
+  }
+
+  #toActive(call: Call, why: number): false {
+    call.leavesObservers = true;
+    this.figures.add(call.nameservice, why);
+    return false;
+  }
+
+  /** What the call's own client has seen of the nameservice: never more than that, whatever other clients brought. */
+  #floorOf(call: Call): number {
+    const { federatedStart, federatedEnd } = call.fields;
+    if (federatedEnd === federatedStart) return NO_TXID;
+    const name = this.#engine.nameserviceBytes[call.nameservice] as Buffer;
+    const { frame, start } = call;
+    if (!findStateId(frame, start + federatedStart, start + federatedEnd, name, this.#wide)) return NO_TXID;
+    const { high, low } = this.#wide;
+    if ((high | 0) < 0) return NO_TXID;
+    return high * 2 ** 32 + (low >>> 0);
+  }
+
+  #leaveAlone(call: Call, why: number): void {
+    this.figures.add(call.nameservice, why);
+    // The probe itself says how it ended.
+    if (call.onlyNamenode < 0) this.#choice.leaveAlone(call.nameservice, call.namenode);
+  }
+
+  /** Calls that wait on an observer, maybe until it has caught up, for longer than they should. */
+  #onImpatience(): void {
+    const { clock, wheel } = this.#engine;
+    const beforeMs = clock.nowMs - this.settings.patienceMs;
+    for (let call = this.#asked.head; call !== null && call.sentMs <= beforeMs; call = this.#asked.head) {
+      call.connection?.release(call);
+      call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
+      this.#leaveAlone(call, Figure.observerTimedOut);
+      this.goOn(call);
+    }
+    const oldest = this.#asked.head;
+    if (oldest !== null) wheel.add(this.#patience, oldest.sentMs - beforeMs);
+  }
+
+  #namenodeOf(call: Call): NameNode {
+    return (this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[])[call.namenode] as NameNode;
+  }
+}
+
+function reasonFor(state: State, floor: number): number {
+  if (floor === NO_TXID) return Figure.withoutFloor;
+  return state.txid === NO_TXID ? Figure.unknownState : Figure.floorAbove;
+}
+
+function proofOf(call: Call, method: Method): number {
+  if (call.asObserver) return Proof.OBSERVER;
+  // What each NameNode is asked for by itself, standby ones answer too.
+  if (call.onlyNamenode >= 0) return Proof.NONE;
+  if (method.category === 'WRITE' || method.name === 'msync') return Proof.ACTIVE;
+  return method.coordinated ? Proof.READ : Proof.NONE;
+}
+
+const TOO_FAR_BEHIND = Buffer.from('Observer Node is too far behind');
+
+function isTooFarBehind(buffer: Buffer, { messageStart, messageEnd }: ReplyScan): boolean {
+  const end = messageStart + TOO_FAR_BEHIND.length;
+  return end <= messageEnd && buffer.compare(TOO_FAR_BEHIND, 0, TOO_FAR_BEHIND.length, messageStart, end) === 0;
+}

@@ -1,0 +1,203 @@
+import { MAX_NAMENODES } from '../../shared/control-block.ts';
+import { type Answer, afterAnswer, EPOCHS, MAX_TXID, NO_TXID, State } from '../rules.ts';
+
+/**
+ * What all workers know of the state of nameservices, in one SharedArrayBuffer:
+ *
+ *   nameservices × 64 bits   epoch 11 · active 5 (index + 1) · txid 48 (txid + 1, 0 for none); compare-exchange by any worker
+ *   nameservices × 4 words   when the active was last proved · when txid was last raised · until when the msync in flight is claimed ·
+ *                            until when no other is tried
+ *   nameservices × MAX_NAMENODES × 3 words
+ *                            until when the NameNode is left alone as an observer · how often in a row it failed · transactions that it was
+ *                            behind when the main thread last asked it, -1 unknown
+ *
+ * Times are Clock.stamp, 0 for never.
+ */
+const Word = { PROVED: 0, RAISED: 1, CLAIM: 2, COOLING: 3, COUNT: 4 } as const;
+const Observer = { HOLD: 0, FAILURES: 1, BEHIND: 2, COUNT: 3 } as const;
+
+/** A value is known to all, and what was sent with knowledge of it tells of it, after this time. */
+const SETTLED_MS = 1000;
+const TXID_HIGH_MASK = 0xffff;
+
+export function stateBytes(nameservices: number): number {
+  return nameservices * (8 + 4 * Word.COUNT + 4 * MAX_NAMENODES * Observer.COUNT);
+}
+
+/** A thread's view of it. */
+export class StateWords {
+  readonly nameservices: number;
+  readonly #states: BigInt64Array;
+  /** The same memory: halves can be read without a BigInt. */
+  readonly #halves: Int32Array;
+  readonly #words: Int32Array;
+  readonly #observers: Int32Array;
+  readonly #now = new State();
+  readonly #next = new State();
+
+  constructor(shared: SharedArrayBuffer, nameservices: number) {
+    this.nameservices = nameservices;
+    this.#states = new BigInt64Array(shared, 0, nameservices);
+    this.#halves = new Int32Array(shared, 0, nameservices * 2);
+    this.#words = new Int32Array(shared, nameservices * 8, nameservices * Word.COUNT);
+    this.#observers = new Int32Array(shared, nameservices * (8 + 4 * Word.COUNT));
+  }
+
+  /**
+   * Reads the word as two halves. The upper one only ever goes up (in an epoch with txid, then with the epoch): when it is the same before
+   * and after, the lower one belonged to it.
+   */
+  read(nameservice: number, into: State): State {
+    const halves = this.#halves;
+    const lowAt = nameservice * 2;
+    let high = Atomics.load(halves, lowAt + 1);
+    for (;;) {
+      const low = Atomics.load(halves, lowAt);
+      const again = Atomics.load(halves, lowAt + 1);
+      if (again === high) {
+        into.epoch = high >>> 21;
+        into.active = ((high >>> 16) & 31) - 1;
+        into.txid = (high & TXID_HIGH_MASK) * 2 ** 32 + (low >>> 0) - 1;
+        return into;
+      }
+      high = again;
+    }
+  }
+
+  /** Merges a successful answer by the rules; `now` holds the state after it. True: it changed. */
+  merge(nameservice: number, answer: Answer, stamp: number, now: State): boolean {
+    const next = this.#next;
+    for (;;) {
+      this.read(nameservice, now);
+      if (!afterAnswer(now, answer, next)) return false;
+      const expected = pack(now);
+      if (Atomics.compareExchange(this.#states, nameservice, expected, pack(next)) !== expected) continue;
+      Atomics.store(this.#words, nameservice * Word.COUNT + Word.RAISED, stamp);
+      now.epoch = next.epoch;
+      now.active = next.active;
+      now.txid = next.txid;
+      return true;
+    }
+  }
+
+  stateOf(nameservice: number): State {
+    return this.read(nameservice, this.#now);
+  }
+
+  /** Whether what was sent at this time was sent with everybody's knowledge of the last raise. */
+  isAfterRaise(nameservice: number, sentStamp: number): boolean {
+    const raised = Atomics.load(this.#words, nameservice * Word.COUNT + Word.RAISED);
+    return raised !== 0 && ((sentStamp - raised) | 0) > SETTLED_MS;
+  }
+
+  /** The active NameNode answered a change or an msync that was sent at this time. */
+  prove(nameservice: number, sentStamp: number): void {
+    const at = nameservice * Word.COUNT + Word.PROVED;
+    const proved = Atomics.load(this.#words, at);
+    if (proved === 0 || ((sentStamp - proved) | 0) > 0) Atomics.store(this.#words, at, sentStamp);
+  }
+
+  /** Ms from the last proof to `stamp`, infinite without one. */
+  ageOf(nameservice: number, stamp: number): number {
+    const proved = Atomics.load(this.#words, nameservice * Word.COUNT + Word.PROVED);
+    return proved === 0 ? Number.POSITIVE_INFINITY : (stamp - proved) | 0;
+  }
+
+  /** Takes the msync of this nameservice for whoever asks first; a claim that nobody gives back ends after `holdMs`. */
+  claimRefresh(nameservice: number, stamp: number, holdMs: number): boolean {
+    const at = nameservice * Word.COUNT + Word.CLAIM;
+    const held = Atomics.load(this.#words, at);
+    if (held !== 0 && ((held - stamp) | 0) > 0) return false;
+    return Atomics.compareExchange(this.#words, at, held, (stamp + holdMs) | 0 || 1) === held;
+  }
+
+  isClaimed(nameservice: number, stamp: number): boolean {
+    const held = Atomics.load(this.#words, nameservice * Word.COUNT + Word.CLAIM);
+    return held !== 0 && ((held - stamp) | 0) > 0;
+  }
+
+  /** An msync failed: no other is tried for so long. */
+  cool(nameservice: number, stamp: number, forMs: number): void {
+    Atomics.store(this.#words, nameservice * Word.COUNT + Word.COOLING, (stamp + forMs) | 0 || 1);
+  }
+
+  isCooling(nameservice: number, stamp: number): boolean {
+    const until = Atomics.load(this.#words, nameservice * Word.COUNT + Word.COOLING);
+    return until !== 0 && ((until - stamp) | 0) > 0;
+  }
+
+  releaseRefresh(nameservice: number): void {
+    Atomics.store(this.#words, nameservice * Word.COUNT + Word.CLAIM, 0);
+  }
+
+  /** An observer failed: it is left alone for a while, longer each time in a row. Calls that failed together count once. */
+  hold(nameservice: number, namenode: number, stamp: number, firstMs: number, lastMs: number): void {
+    const at = this.#observerAt(nameservice, namenode);
+    const held = Atomics.load(this.#observers, at + Observer.HOLD);
+    if (held !== 0 && ((held - stamp) | 0) > 0) return;
+    const failures = Atomics.add(this.#observers, at + Observer.FAILURES, 1);
+    const ms = Math.min(firstMs * 2 ** Math.min(failures, 16), lastMs);
+    Atomics.store(this.#observers, at + Observer.HOLD, (stamp + ms) | 0 || 1);
+  }
+
+  isHeld(nameservice: number, namenode: number, stamp: number): boolean {
+    const held = Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD);
+    return held !== 0 && ((held - stamp) | 0) > 0;
+  }
+
+  /** It failed last, and nobody has tried it since. */
+  isSuspect(nameservice: number, namenode: number): boolean {
+    return Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD) !== 0;
+  }
+
+  /** Takes the probe of an observer that was left alone long enough; others go on leaving it alone for `forMs`. */
+  claimProbe(nameservice: number, namenode: number, stamp: number, forMs: number): boolean {
+    const at = this.#observerAt(nameservice, namenode) + Observer.HOLD;
+    const held = Atomics.load(this.#observers, at);
+    if (held === 0 || ((held - stamp) | 0) > 0) return false;
+    return Atomics.compareExchange(this.#observers, at, held, (stamp + forMs) | 0 || 1) === held;
+  }
+
+  /** After a claimed probe failed: its hold, which nobody else can have ended, begins anew. */
+  holdAnew(nameservice: number, namenode: number, stamp: number, firstMs: number, lastMs: number): void {
+    Atomics.store(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD, 0);
+    this.hold(nameservice, namenode, stamp, firstMs, lastMs);
+  }
+
+  /** It answers again. */
+  letGo(nameservice: number, namenode: number): void {
+    const at = this.#observerAt(nameservice, namenode);
+    Atomics.store(this.#observers, at + Observer.FAILURES, 0);
+    Atomics.store(this.#observers, at + Observer.HOLD, 0);
+  }
+
+  /** Transactions that it was behind the active when the main thread last saw both, -1 unknown. */
+  behindOf(nameservice: number, namenode: number): number {
+    return Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.BEHIND);
+  }
+
+  setBehind(nameservice: number, namenode: number, transactions: number): void {
+    const at = this.#observerAt(nameservice, namenode) + Observer.BEHIND;
+    Atomics.store(this.#observers, at, Math.min(transactions, 0x7fff_ffff));
+  }
+
+  /** Before the main thread has asked any. */
+  forgetLags(): void {
+    for (let n = 0; n < this.nameservices; n++) for (let i = 0; i < MAX_NAMENODES; i++) this.setBehind(n, i, -1);
+  }
+
+  #observerAt(nameservice: number, namenode: number): number {
+    return (nameservice * MAX_NAMENODES + namenode) * Observer.COUNT;
+  }
+}
+
+function pack(state: State): bigint {
+  const high = ((state.epoch % EPOCHS) << 21) | ((state.active + 1) << 16) | Math.floor((state.txid + 1) / 2 ** 32);
+  return (BigInt(high) << 32n) | BigInt((state.txid + 1) % 2 ** 32);
+}
+
+/** The state id of a header, in halves, as a transaction id; NO_TXID for what is none. */
+export function txidOf(high: number, low: number): number {
+  const txid = (high | 0) * 2 ** 32 + (low >>> 0);
+  return txid < 0 || txid > MAX_TXID ? NO_TXID : txid;
+}

@@ -1,0 +1,131 @@
+/**
+ * State ids by nameservice, as clients bring them and routers answer with them: field 9 routerFederatedState of RpcRequestHeaderProto, field
+ * 10 of RpcResponseHeaderProto, each bytes that hold
+ *
+ *   RouterFederatedStateProto  repeated 1 namespaceStateIds { 1 nameservice string · 2 stateId int64 }
+ *
+ * Clients merge what they get by maximum; an answer without the field makes Java clients forget that they talk to a router.
+ */
+import {
+  copyBytes,
+  readVarint64,
+  skipValueLoosely,
+  varint32Size,
+  Wide,
+  writeVarint32,
+  writeVarint64,
+} from './varint.ts';
+
+/** A state with more entries or bytes is read as if it were absent. */
+export const MAX_STATE_ENTRIES = 1024;
+export const MAX_STATE_BYTES: number = 64 * 1024;
+
+const ENTRY_TAG = 0x0a;
+const NAME_TAG = 0x0a;
+const STATE_ID_TAG = 0x10;
+/** Field 10 of the response header. */
+const ANSWER_TAG = 0x52;
+
+const wide = new Wide();
+
+/** One field as it was read: nameservice bytes[nameStart, nameEnd) and its state id in two halves. Reused. */
+export class StateEntry {
+  /** False for a field that is no entry. */
+  isEntry = false;
+  nameStart = 0;
+  nameEnd = 0;
+  high = 0;
+  low = 0;
+}
+
+/** Reads the field at `at`; returns the position after it, negative for what cannot be read. */
+export function readStateEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+  entry.isEntry = false;
+  const tag = buffer[at] as number;
+  const after = tag < 0x80 ? skipValueLoosely(buffer, at + 1, end, tag) : -1;
+  if (after < 0 || tag !== ENTRY_TAG) return after;
+  entry.isEntry = true;
+  entry.nameStart = 0;
+  entry.nameEnd = 0;
+  entry.high = 0;
+  entry.low = 0;
+  for (let next = readVarint64(buffer, at + 1, end, wide); next < after; ) {
+    const inner = buffer[next] as number;
+    const innerEnd = inner < 0x80 ? skipValueLoosely(buffer, next + 1, after, inner) : -1;
+    if (innerEnd < 0) return innerEnd;
+    const value = inner === NAME_TAG || inner === STATE_ID_TAG ? readVarint64(buffer, next + 1, after, wide) : 0;
+    if (inner === NAME_TAG) {
+      entry.nameStart = value;
+      entry.nameEnd = innerEnd;
+    } else if (inner === STATE_ID_TAG) {
+      entry.high = wide.high;
+      entry.low = wide.low;
+    }
+    next = innerEnd;
+  }
+  return after;
+}
+
+const read = new StateEntry();
+
+/**
+ * Reads the state id of a nameservice in the state buffer[start, end) into the halves of `into`, the last one when it stands twice. False:
+ * it has none, or the state cannot be read.
+ */
+export function findStateId(buffer: Buffer, start: number, end: number, nameservice: Buffer, into: Wide): boolean {
+  if (end - start > MAX_STATE_BYTES) return false;
+  let isFound = false;
+  let entries = 0;
+  for (let at = start; at < end; ) {
+    at = readStateEntry(buffer, at, end, read);
+    if (at < 0 || ++entries > MAX_STATE_ENTRIES) return false;
+    if (!read.isEntry || read.nameEnd - read.nameStart !== nameservice.length) continue;
+    if (!isName(buffer, read.nameStart, nameservice)) continue;
+    isFound = true;
+    into.high = read.high;
+    into.low = read.low;
+  }
+  return isFound;
+}
+
+function isName(buffer: Buffer, at: number, name: Buffer): boolean {
+  for (let i = 0; i < name.length; i++) if (buffer[at + i] !== name[i]) return false;
+  return true;
+}
+
+/** Bytes of one entry with its tag and length, for a state id from 0 to 2^53. */
+export function stateEntryBytes(nameBytes: number, stateId: number): number {
+  const inner = pairBytes(nameBytes, stateId);
+  return 1 + varint32Size(inner) + inner;
+}
+
+/** Writes one entry; returns the position after it. */
+export function writeStateEntry(out: Buffer, at: number, nameservice: Buffer, stateId: number): number {
+  out[at] = ENTRY_TAG;
+  let next = writeVarint32(out, at + 1, pairBytes(nameservice.length, stateId));
+  out[next] = NAME_TAG;
+  next = writeVarint32(out, next + 1, nameservice.length);
+  next = copyBytes(out, next, nameservice, 0, nameservice.length);
+  out[next] = STATE_ID_TAG;
+  return writeVarint64(out, next + 1, Math.floor(stateId / 2 ** 32), stateId | 0);
+}
+
+function pairBytes(nameBytes: number, stateId: number): number {
+  return 2 + varint32Size(nameBytes) + nameBytes + varintBytes(stateId);
+}
+
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest >= 128; rest /= 128) bytes++;
+  return bytes;
+}
+
+/** Tag and length of the field of an answer's header whose entries take so many bytes. */
+export function stateFieldBytes(entriesBytes: number): number {
+  return 1 + varint32Size(entriesBytes) + entriesBytes;
+}
+
+export function writeStateFieldStart(out: Buffer, at: number, entriesBytes: number): number {
+  out[at] = ANSWER_TAG;
+  return writeVarint32(out, at + 1, entriesBytes);
+}
