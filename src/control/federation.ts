@@ -2,6 +2,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { readStoreSettings } from '../config/store-settings.ts';
 import type { MountEntry } from '../mount/entry.ts';
 import type { FigureData } from '../mount/order/figures.ts';
+import type { StateWords } from '../observer/shared/state-words.ts';
 import { type ControlBlock, SafeModeLevel } from '../shared/control-block.ts';
 import type { EpochWords } from '../shared/epochs.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
@@ -9,8 +10,10 @@ import type { StoreDriver } from '../state-store/driver.ts';
 import type { ToThread } from '../threads/messages.ts';
 import type { Log } from './log.ts';
 import { Membership } from './membership/membership.ts';
+import { readMembershipSettings } from './membership/settings.ts';
 import { LiveMounts } from './mounts/live-mounts.ts';
 import { MountPublisher } from './mounts/mount-publisher.ts';
+import { ObserverLags } from './observers/observer-lags.ts';
 import { openQuotas, type Quotas } from './quota/quotas.ts';
 import type { RouterVersion } from './router-types.ts';
 import { type CacheAge, SafeMode } from './safe-mode.ts';
@@ -38,6 +41,8 @@ export interface FederationOptions {
   readonly driver: StoreDriver | null;
   readonly block: ControlBlock;
   readonly epochs: EpochWords;
+  /** Null when no nameservice takes part in reads from observers. */
+  readonly observers: StateWords | null;
   readonly version: RouterVersion;
   readonly log: Log;
   /** To every thread that resolves paths. */
@@ -64,6 +69,8 @@ export class Federation {
   readonly live: LiveMounts;
   readonly publisher: MountPublisher;
   /** Null: quotas of mount points are off. */
+  /** Null when no nameservice takes part in reads from observers. */
+  readonly observerLags: ObserverLags | null;
   readonly quotas: Quotas | null;
   readonly #options: FederationOptions;
   readonly #forget: (() => void)[] = [];
@@ -107,6 +114,7 @@ export class Federation {
         tell({ kind: 'order-figures', data });
       },
     });
+    this.observerLags = this.#openLags();
     this.quotas = openQuotas({
       configuration,
       settings,
@@ -151,6 +159,7 @@ export class Federation {
     this.#onMounts();
     await within(membership.start(), FIRST_HEARTBEATS_MS);
     if (this.#isStopped) return;
+    this.observerLags?.start();
     // Its first round may take long; limits are not checked before.
     void this.quotas?.service.start();
   }
@@ -179,7 +188,7 @@ export class Federation {
     if (this.#mountsTimer !== null) clearTimeout(this.#mountsTimer);
     this.live.stop();
     // These may wait for the store, and end at the latest when it has been closed.
-    const ended = Promise.allSettled([this.quotas?.service.stop(), this.membership.stop()]);
+    const ended = Promise.allSettled([this.quotas?.service.stop(), this.membership.stop(), this.observerLags?.stop()]);
     const { stored } = this;
     if (stored !== null) {
       stored.safeMode?.stop();
@@ -187,6 +196,15 @@ export class Federation {
       await stored.store.stop();
     }
     await Promise.all([ended, this.publisher.close()]);
+  }
+
+  #openLags(): ObserverLags | null {
+    const { settings, configuration, observers, block, log } = this.#options;
+    if (observers === null) return null;
+    const { namenodes } = this.membership;
+    const { heartbeats } = readMembershipSettings(configuration, settings);
+    const { intervalMs } = heartbeats;
+    return new ObserverLags({ namenodes, settings: settings.observers, block, words: observers, intervalMs }, log);
   }
 
   #openStore(driver: StoreDriver): Stored {

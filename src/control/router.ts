@@ -1,6 +1,6 @@
 import { Groups, readGroupOptions } from '../config/groups.ts';
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
-import { createObserverMemory } from '../observer/shared/memory.ts';
+import { createObserverMemory, openObserverMemory } from '../observer/shared/memory.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
@@ -100,6 +100,7 @@ class Router implements RunningRouter, ThreadEvents {
       driver: options.driver,
       block: this.#block,
       epochs: this.#share.epochs,
+      observers: openObserverMemory(this.#share.observers, topology, 0)?.state ?? null,
       version: options.version,
       log,
       tell: (message) => {

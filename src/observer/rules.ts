@@ -101,10 +101,22 @@ export function wayOf(now: State, floor: number, isFresh: boolean): number {
 }
 
 /**
- * The state id that the client gets for a nameservice that answered it. `served`: of the answer, NO_TXID for none. After an observer it is
- * no more than the client has seen: what others did meanwhile would only make its next read wait.
+ * Whether an answer is older than what its client has seen, and so is none. `served`: its state id, NO_TXID for none. An observer that was
+ * asked as one answers so only when its state context is off. A NameNode that was asked as the active one does when it was fenced and does
+ * not know, or when what the client brings is of no NameNode (made up, or counted by a fenced one and never written): if no other NameNode
+ * can answer it is the active, and its answer is as new as can be.
  */
-export function exposed(now: State, proof: number, served: number, floor: number): number {
-  if (proof === Proof.OBSERVER) return Math.max(served, floor);
+export function isOlder(proof: number, served: number, floor: number): boolean {
+  if (proof === Proof.OBSERVER) return served < floor;
+  return proof === Proof.READ && served !== NO_TXID && served < floor;
+}
+
+/**
+ * The state id that the client gets for a nameservice that answered it. `served`: of the answer, NO_TXID for none. `told`: what the router
+ * knew a refresh period ago, NO_TXID for nothing. After an observer it is no more than these: what others did meanwhile would only make
+ * the client's next read wait. It is no less, so that whoever reads on and on is never further behind.
+ */
+export function exposed(now: State, proof: number, served: number, floor: number, told: number): number {
+  if (proof === Proof.OBSERVER) return Math.max(served, floor, told);
   return Math.max(served, now.txid);
 }

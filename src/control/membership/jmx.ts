@@ -64,11 +64,23 @@ const ALL_FIELDS: readonly Field[] = [
   ...INFO_OPTIONAL,
 ];
 
+/** How far it has come: a JSON text, `{"LastAppliedOrWrittenTxId":"12","MostRecentCheckpointTxId":"0"}`. */
+const JOURNAL = 'JournalTransactionInfo';
+const LAST_TXID = 'LastAppliedOrWrittenTxId';
+
 type Bean = Readonly<Record<string, unknown>>;
 
 /** What a NameNode said: `stats` null when it gave none, and then `problem` says why. */
 export interface JmxAnswer {
   readonly stats: NamenodeStats | null;
+  readonly problem: string;
+}
+
+/** Numbers are −1 when the NameNode did not give them, and then `problem` says why. */
+export interface JournalAnswer {
+  readonly lastTxid: number;
+  readonly requeued: number;
+  readonly queueMs: number;
   readonly problem: string;
 }
 
@@ -96,6 +108,28 @@ export class JmxClient {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Its last transaction, and what the RPC server on `rpcPort` says of its queue. Never rejects. */
+  async readJournal(scheme: 'http' | 'https', web: HostPort, rpcPort: number): Promise<JournalAnswer> {
+    const origin = `${scheme}://${formatAddress(web.host, web.port)}`;
+    const signal = AbortSignal.timeout(ROUND_TIMEOUT_MS);
+    const paths = [
+      `/jmx?get=${INFO}::${JOURNAL}`,
+      `/jmx?qry=Hadoop:service=NameNode,name=RpcActivityForPort${rpcPort}`,
+    ];
+    const [journal, activity] = await Promise.allSettled(paths.map((path) => this.#readBeans(origin, path, signal)));
+    const rpc = activity?.status === 'fulfilled' ? (activity.value[0] ?? {}) : {};
+    const requeued = amountIn(rpc, 'RpcRequeueCalls');
+    const queueMs = amountIn(rpc, 'RpcQueueTimeAvgTime');
+    if (journal?.status !== 'fulfilled') {
+      const reason: unknown = journal?.reason;
+      const problem = `${origin}/jmx: ${reason instanceof Error ? reason.message : String(reason)}`;
+      return { lastTxid: -1, requeued, queueMs, problem };
+    }
+    const lastTxid = lastTxidIn(journal.value[0]?.[JOURNAL]);
+    const problem = lastTxid < 0 ? `${origin}/jmx: ${JOURNAL} has no ${LAST_TXID}` : '';
+    return { lastTxid, requeued, queueMs, problem };
   }
 
   async close(): Promise<void> {
@@ -164,6 +198,22 @@ function numberIn(bean: Bean, attribute: string): number | bigint | null {
   const value = bean[attribute];
   if (typeof value === 'bigint') return BigInt.asIntN(64, value) === value ? value : null;
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+}
+
+function lastTxidIn(text: unknown): number {
+  if (typeof text !== 'string') return -1;
+  try {
+    const value = (JSON.parse(text) as Record<string, unknown> | null)?.[LAST_TXID];
+    return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : -1;
+  } catch {
+    return -1;
+  }
+}
+
+/** Numbers that are not negative. */
+function amountIn(bean: Bean, attribute: string): number {
+  const value = bean[attribute];
+  return typeof value === 'number' && value >= 0 ? value : -1;
 }
 
 /** JSON as NameNodes write it: NaN and infinities stand bare. Whole numbers beyond the exact ones become bigint. */
