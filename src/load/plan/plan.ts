@@ -135,7 +135,9 @@ export interface SecondReport {
   /** Latencies of the calls that were over in this second: answered, timed out or lost. */
   readonly corrected: BucketCounts;
   readonly service: BucketCounts;
-  /** The longest of them, exactly. */
+  /** The same of measured calls alone; null: all were measured. */
+  readonly measuredCalls: { readonly corrected: BucketCounts; readonly service: BucketCounts } | null;
+  /** The longest of all, exactly. */
   readonly correctedMaxMs: number;
   readonly serviceMaxMs: number;
 }
@@ -161,6 +163,8 @@ export interface FinalReport {
   readonly replies: number;
   /** Calls due in the measured time that were answered before its end, or so soon after it that they were merely under way. */
   readonly keptUp: number;
+  /** Service times of those that were due in the first tenth of the measured time, or of the measured calls. */
+  readonly early: BucketCounts;
   /** Measured reads of given paths, or of a replay, that found nothing: successes. */
   readonly nothingFound: number;
   /**
