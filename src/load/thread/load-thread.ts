@@ -64,10 +64,12 @@ export class LoadThread implements ConnectionOwner {
   #nextSweepMs = 0;
   #tick: NodeJS.Timeout | undefined;
   readonly #replayPacer: ReplayPacer | null;
+  /** Calls that are over since this turn began and that other threads wait for: for each thread the numbers there. */
+  readonly #announced = new Map<number, number[]>();
 
   /** Throws LoadError for a plan that cannot be carried out. */
   constructor(start: ThreadStart, post: (message: FromLoader) => void) {
-    const { plan, thread, replay } = start;
+    const { plan, thread, replay, links } = start;
     this.#start = start;
     this.#post = post;
     const paths = new PathTable();
@@ -94,6 +96,8 @@ export class LoadThread implements ConnectionOwner {
             this.#connections,
             findUsers(plan.users, replay),
             replay,
+            links,
+            (to, number) => this.#announce(to, number),
           )
         : null;
   }
@@ -127,6 +131,15 @@ export class LoadThread implements ConnectionOwner {
     this.#endMs = Math.min(this.#endMs, now);
     this.#exchange.time = { ...this.#exchange.time, endMs: this.#endMs };
     this.#exchange.issue(now);
+  }
+
+  /** Calls of other threads are over, by their numbers here. */
+  takeOver(calls: Int32Array): void {
+    for (const call of calls) this.#replayPacer?.onCallOver(call);
+  }
+
+  onThreadEnded(thread: number): void {
+    this.#replayPacer?.onThreadEnded(thread);
   }
 
   /** Ends without a report: nobody is there to read it. */
@@ -312,6 +325,21 @@ export class LoadThread implements ConnectionOwner {
     // Not begun, or no call was due in it.
     if (this.#pacer === null || !(toMs > fromMs)) return { measuredFromMs: 0, measuredToMs: 0 };
     return { measuredFromMs: fromMs, measuredToMs: toMs };
+  }
+
+  /** One message for each thread and turn. */
+  #announce(thread: number, number: number): void {
+    if (this.#announced.size === 0) setImmediate(() => this.#postAnnounced());
+    const numbers = this.#announced.get(thread);
+    if (numbers === undefined) this.#announced.set(thread, [number]);
+    else numbers.push(number);
+  }
+
+  #postAnnounced(): void {
+    for (const [thread, numbers] of this.#announced) {
+      this.#post({ kind: 'over', thread, calls: Int32Array.from(numbers) });
+    }
+    this.#announced.clear();
   }
 
   #fail(message: string): void {
