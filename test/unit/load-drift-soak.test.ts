@@ -125,6 +125,7 @@ describe('what is said of a soak', () => {
     );
     expect(lines[4]).toMatch(/sockets +64 +64 +64 +0 % +no trend/);
     expect(lines).toHaveLength(6);
+    expect(formatDrifts(reportOf(windowsOf(1, () => 1e8)))[0]).toMatch(/^Drift over one window of 60 s; /);
   });
 
   it('says whose numbers they are, and which are unknown', () => {
