@@ -186,10 +186,10 @@ describe('figures', () => {
     const memory = {
       idle: { connections: 10_000, firstCount: 2_000, perConnection: 9_000, perFurtherConnection: 8_000 },
       start: { mounts: 1_000, medianMs: 500 },
-      calls: { connections: 100, samples: [{ rssBytes: 1e6 }, { rssBytes: 2e6 }] },
+      calls: { calls: 5_000, connections: 100, samples: [{ rssBytes: 1e6 }, { rssBytes: 2e6 }] },
     };
     expect(readOf('memory', memory).figures.map(({ row, value, unit }) => `${row}: ${value} ${unit}`)).toEqual([
-      'resident after calls of 100 connections: 2 MB',
+      'resident after 5,000 calls of 100 connections: 2 MB',
       'each of 10,000 idle connections: 9 KB',
       'each of 10,000 idle connections, without the first 2,000: 8 KB',
       'start to ready with 1,000 mounts: 500 ms',

@@ -218,7 +218,7 @@ function readMemory(whole: JsonPlace, found: Found): void {
   const calls = whole.optional('calls');
   const last = calls?.list('samples').at(-1);
   if (calls !== null && last !== undefined) {
-    const row = `resident after calls of ${count(calls, 'connections')} connections`;
+    const row = `resident after ${count(calls, 'calls')} calls of ${count(calls, 'connections')} connections`;
     add(found, row, 'MB', last.number('rssBytes') / 1e6, {});
   }
   const idle = whole.optional('idle');

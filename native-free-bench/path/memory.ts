@@ -116,7 +116,7 @@ async function measureCalls(namenodePort: number): Promise<object> {
   const what = `resident after ${callCount.toLocaleString('en-US')} calls from ${LOADED_CLIENTS} connections, MB`;
   addRow(what, last.rssBytes / MB, TARGET_RSS_BYTES / MB);
   addRow('growth since half-time, %', growth * 100, null);
-  return { connections: LOADED_CLIENTS, samples, growthSinceHalfTime: growth };
+  return { calls: callCount, connections: LOADED_CLIENTS, samples, growthSinceHalfTime: growth };
 }
 
 async function measureIdle(namenodePort: number): Promise<object> {

@@ -1,6 +1,6 @@
 import { LOAD_FLAGS, readPlan } from '../load/plan/flags.ts';
 import { countNames, findNameFault } from '../load/plan/names.ts';
-import { neededFiles } from '../load/plan/needs.ts';
+import { describeNeeds } from '../load/plan/needs.ts';
 import type { LoadPlan } from '../load/plan/plan.ts';
 import { measureAndReport, readReporting } from '../load/result/reporting.ts';
 import { Interrupt } from '../load/run/interrupt.ts';
@@ -37,7 +37,7 @@ export async function run(args: string[]): Promise<number> {
   const reporting = readReporting(flags, plan);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const onChecked = () => process.stderr.write(`${describeNamespace(plan)}\n`);
+  const onChecked = () => process.stderr.write(`${describeNeeds(plan)}\n`);
   return await withNamespace(plan, () => measureAndReport(plan, reporting, { signal }), signal, { onChecked });
 }
 
@@ -47,14 +47,4 @@ function refuseTooManyNames(plan: LoadPlan): void {
   const perSecond = loop.kind === 'open' ? loop.callsPerSecond : 0;
   const fault = findNameFault(countNames(plan, calls ?? (perSecond * (warmupMs(plan) + (durationMs ?? 0))) / 1000));
   if (fault !== '') throw new UsageError(`${calls === null ? '--rate and --duration' : '--calls'}: ${fault}`);
-}
-
-function describeNamespace(plan: LoadPlan): string {
-  const { targets } = plan;
-  const [first] = targets;
-  const files = neededFiles(plan);
-  const where =
-    targets.length === 1 ? `in ${first?.own}` : `in each of ${targets.length} directories such as ${first?.own}`;
-  const what = files === 0 ? 'directories' : files === 1 ? '1 file' : `${files} files`;
-  return `making ${what} ${where}`;
 }

@@ -1,9 +1,20 @@
 import { middleMicrosOf } from '../../src/load/histogram/latency-buckets.ts';
-import type { FinalReport, FromLoader, LoadPlan, ReplayCall, SecondReport, Target } from '../../src/load/plan/plan.ts';
+import type {
+  FinalReport,
+  FromLoader,
+  LoadPlan,
+  ReplayCall,
+  ReplayLinks,
+  SecondReport,
+  Target,
+} from '../../src/load/plan/plan.ts';
 import { LoadThread } from '../../src/load/thread/load-thread.ts';
 import { within } from './wait.ts';
 
 export const TARGET: Target = { name: 'data', directory: '/data', own: '/data/switchyard-load-00c0ffee' };
+
+/** No call waits for one of another thread. */
+export const NO_LINKS: ReplayLinks = { foreign: new Int32Array(0), awaited: new Int32Array(0) };
 
 /** A plan that reads files of TARGET in a closed loop over one connection, 10 calls; tests change what they are about. */
 export function loadPlan(changes: Partial<LoadPlan> = {}): LoadPlan {
@@ -40,7 +51,16 @@ export class LoadRun implements AsyncDisposable {
 
   constructor(plan: LoadPlan, replay: readonly ReplayCall[] = []) {
     const connections = Array.from({ length: plan.connections }, (_, index) => index);
-    const start = { plan, thread: 0, connections, rateShare: 1, calls: plan.calls, replay, port: null as never };
+    const start = {
+      plan,
+      thread: 0,
+      connections,
+      rateShare: 1,
+      calls: plan.calls,
+      replay,
+      links: NO_LINKS,
+      port: null as never,
+    };
     this.thread = new LoadThread(start, (message) => {
       this.messages.push(message);
       if (message.kind === 'second') this.seconds.push(message);

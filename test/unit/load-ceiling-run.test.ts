@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { run as runCeiling } from '../../src/load/ceiling/ceiling.ts';
 import { findCeiling } from '../../src/load/ceiling/find-ceiling.ts';
@@ -118,6 +118,27 @@ describe('steps in one namespace', () => {
 });
 
 describe('the commands', () => {
+  it.each([
+    ['ceiling', runCeiling, ['--p99', '30s', '--step', '1s', '--start', '50', '--max-rate', '50']],
+    ['soak', runSoak, ['--ceiling', '50', '--duration', '1s']],
+  ])('%s says what it makes before it begins', async (_, run, flags) => {
+    await using simulator = await start();
+    const { host, port } = addressOf(simulator);
+    using client = await HdfsClient.connect({ host, port, user: USER });
+    await client.mkdirs('/data');
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      const base = ['--fs', `hdfs://${host}:${port}`, '--mounts', '/data', '--files', '3', ...QUIET];
+      await run([...base, ...flags]);
+      expect(said.mock.calls[0]?.[0]).toMatch(/^making 3 files in \/data\/switchyard-load-[0-9a-f]{8}\n$/);
+    } finally {
+      said.mockRestore();
+      printed.mockRestore();
+    }
+    expect(await client.list('/data')).toEqual([]);
+  });
+
   it('ceiling writes its steps and the best result', async () => {
     await using simulator = await start();
     using directory = temporary();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { drawCurve, quantileMicros, summarizeCounts } from '../../src/load/histogram/latency.ts';
+import { countRecords, drawCurve, quantileMicros, summarizeCounts } from '../../src/load/histogram/latency.ts';
 import type { SecondReport } from '../../src/load/plan/plan.ts';
 import { type Collected, collectResult } from '../../src/load/result/collect.ts';
 import type { LoadResult, SeriesPoint } from '../../src/load/result/result.ts';
@@ -220,6 +220,15 @@ describe('the result', () => {
     });
   });
 
+  it('takes for that wait what early calls took, when the queue grew', () => {
+    const plan = samplePlan({ durationMs: null, calls: 1000 });
+    // 970 calls a second instead of 1000: half of the calls waited for more than 15 ms.
+    const cells = [sampleCell({ service: countsOf([1, 100], [10, 300], [16, 600]) })];
+    const run = { replies: 1000, due: 1000, cells, measuredFromMs: 0, measuredToMs: 1031 };
+    expect(collect({ plan, finals: [sampleFinal(run)] }).saturated).toBe(false);
+    expect(collect({ plan, finals: [sampleFinal({ ...run, early: countsOf([1, 100]) })] }).saturated).toBe(true);
+  });
+
   it('of paths that were given names them so', () => {
     const cells = [sampleCell({ target: -1 })];
     expect(collect({ finals: [sampleFinal({ cells })] }).targets.map(({ name }) => name)).toEqual(['--paths']);
@@ -263,6 +272,7 @@ describe('seconds of several threads', () => {
     inFlight: 3,
     corrected: countsOf([1, 10]),
     service: countsOf([1, 10]),
+    measuredCalls: null,
     ...changes,
   });
 
@@ -291,6 +301,16 @@ describe('seconds of several threads', () => {
     });
     seconds.add(1, report(1));
     expect(points[1]).toMatchObject({ second: 1, measured: true, callsPerSecond: 20 });
+  });
+
+  it('tell calls that are measured from others, thread by thread', () => {
+    const counts: number[][] = [];
+    const seconds = new SecondsMerge(2, (_, { corrected, measuredCalls }) => {
+      counts.push([corrected, measuredCalls.corrected, measuredCalls.service].map(countRecords));
+    });
+    seconds.add(0, report(1));
+    seconds.add(1, report(1, { measuredCalls: { corrected: countsOf([1, 7]), service: countsOf([1, 7]) } }));
+    expect(counts).toEqual([[20, 17, 17]]);
   });
 
   it('do not wait for a thread that has ended', () => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderSoakPage } from '../../src/load/ceiling/page.ts';
 import type { SeriesPoint } from '../../src/load/result/result.ts';
-import type { SecondCounts } from '../../src/load/run/seconds.ts';
+import type { LatencyCounts } from '../../src/load/run/seconds.ts';
 import {
   formatChecked,
   formatDrifts,
@@ -17,7 +17,7 @@ import { chooseWindows, measureDrifts, type SoakWindow } from '../../src/load/so
 import { makeLoadResult } from '../support/load-result.ts';
 import { countsOf } from './load-samples.ts';
 
-function second(at: number, ms = 2): [SeriesPoint, SecondCounts] {
+function second(at: number, ms = 2): [SeriesPoint, LatencyCounts] {
   const none = { p50: 0, p99: 0, p999: 0, max: 0 };
   const point = { second: at, measured: true, callsPerSecond: 100, errors: 0, waiting: 0, inFlight: 0 };
   const counts = countsOf([ms, 100]);
@@ -125,6 +125,7 @@ describe('what is said of a soak', () => {
     );
     expect(lines[4]).toMatch(/sockets +64 +64 +64 +0 % +no trend/);
     expect(lines).toHaveLength(6);
+    expect(formatDrifts(reportOf(windowsOf(1, () => 1e8)))[0]).toMatch(/^Drift over one window of 60 s; /);
   });
 
   it('says whose numbers they are, and which are unknown', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SeriesPoint } from '../../src/load/result/result.ts';
-import type { SecondCounts } from '../../src/load/run/seconds.ts';
+import type { LatencyCounts } from '../../src/load/run/seconds.ts';
 import { type Drift, LEAST_SAMPLES, MOST_SAMPLES, measureDrift } from '../../src/load/soak/drift.ts';
 import { checkDrift, describeTrend, splitExpectations } from '../../src/load/soak/drift-expect.ts';
 import {
@@ -15,7 +15,7 @@ import { countsOf } from './load-samples.ts';
 
 const HOUR_MS = 3_600_000;
 
-function second(at: number, latenciesMs: readonly number[], measured = true): [SeriesPoint, SecondCounts] {
+function second(at: number, latenciesMs: readonly number[], measured = true): [SeriesPoint, LatencyCounts] {
   const counts = countsOf(...latenciesMs.map((ms) => [ms, 1] as const));
   const none = { p50: 0, p99: 0, p999: 0, max: 0 };
   const point = { second: at, measured, callsPerSecond: latenciesMs.length, errors: 1, waiting: 0, inFlight: 0 };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { SATURATED_SHARE } from '../../src/load/result/result.ts';
 import { CallFrames } from '../../src/load/thread/call-frames.ts';
 import { type ConnectionOwner, LoadConnection } from '../../src/load/thread/connection.ts';
 import { Exchange } from '../../src/load/thread/exchange.ts';
@@ -25,7 +26,7 @@ class Calls {
     const calls = new MixCalls(plan, 0, paths);
     const frames = new CallFrames(plan.targets, 0, paths, 'client');
     this.exchange = new Exchange(calls, frames, this.recorder, null, false, 10_000);
-    this.exchange.time = { startMs: 1000, endMs: END_MS, isTimed: true };
+    this.exchange.time = { startMs: 1000, endMs: END_MS, earlyEndMs: 1200, isTimed: true };
   }
 
   send(dueMs: number): void {
@@ -58,6 +59,16 @@ test('a call that is merely under way at the end has kept up, and one that takes
   expect(calls.exchange.inFlight).toBe(0);
   expect(calls.recorder.reportCells()[0]?.successes).toBe(100);
   expect(calls.exchange).toMatchObject({ replies: 85, keptUp: 99 });
+});
+
+test('a server that is three percent too slow is saturated, though most of what is late at the end takes no longer than calls took on average', () => {
+  const calls = new Calls();
+  const dues = Array.from({ length: 1000 }, (_, index) => 1000 + index * 2);
+  for (const dueMs of dues) calls.send(dueMs);
+  // A call each 2.06 ms: what waits at the end has grown evenly, and half of it would be done within the median of all.
+  for (const index of dues.keys()) calls.answer(1000 + (index + 1) * 2.06);
+  expect(calls.exchange.keptUp / dues.length).toBeGreaterThan(0.97);
+  expect(calls.exchange.keptUp / dues.length).toBeLessThan(SATURATED_SHARE);
 });
 
 test('a server that falls behind does not keep up, however soon it is done after the end', () => {

@@ -92,6 +92,9 @@ describe('expectations', () => {
     expect(lines[0]).toMatch(/^expect p50<2ms {8,}held: 1\.00 ms$/);
     expect(lines[1]).toMatch(/^expect errors<=0\.5% +MISSED: 1\.0 %$/);
     expect(lines[2]).toMatch(/^expect mkdirs\.p99<1s +MISSED: no calls$/);
+    const nearly = { ...sampleResult(), achievedShare: 0.97999 };
+    const [line] = renderVerdicts(judgeExpectations(parseExpectations('achieved>=98%', OPEN), nearly));
+    expect(line).toBe('expect achieved>=98%  MISSED: 97.9 %');
   });
 
   it.each([

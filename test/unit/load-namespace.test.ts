@@ -305,12 +305,14 @@ describe('removal', () => {
 describe('what a server answers', () => {
   const SAFE = 'org.apache.hadoop.hdfs.server.namenode.SafeModeException';
   const RETRIABLE = 'org.apache.hadoop.ipc.RetriableException';
+  const UNRESOLVED = 'org.apache.hadoop.hdfs.server.federation.resolver.RouterResolveException';
   const QUOTA = 'org.apache.hadoop.hdfs.protocol.NSQuotaExceededException';
 
   it.each([
     [STANDBY, 'Operation category READ is not supported in state standby', 'name the active NameNode, or a router'],
     [SAFE, 'Cannot create directory /place/x. Name node is in safe mode.', 'hdfs dfsadmin -safemode get'],
     [RETRIABLE, `${SAFE}: Cannot create directory`, 'hdfs dfsadmin -safemode get'],
+    [UNRESOLVED, 'Cannot find locations for /place', 'name a directory below one with --mounts'],
     [QUOTA, 'The NameSpace quota (directories and files) is exceeded', '--files'],
   ])('%s comes with a remedy', async (className, text, remedy) => {
     await using namenode = await ScriptedNameNode.start();

@@ -154,6 +154,9 @@ describe('the progress line', () => {
     );
     expect(renderPoint({ ...point, measured: false }, null, false)).toMatch(/^ *5 s .*\(warm-up\)$/);
     expect(renderPoint({ ...point, measured: false }, null, true)).toMatch(/\(last replies\)$/);
+    expect(renderPoint({ ...point, measured: false }, 3.5, true)).toMatch(/^4\/4 s .*\(last replies\)$/);
+    const none = { p50: 0, p99: 0, p999: 0, max: 0 };
+    expect(renderPoint({ ...point, corrected: none }, 65, true)).toContain('p99 –  ');
   });
 
   it('is one line after the other where there is no terminal', () => {

@@ -249,7 +249,7 @@ it('users beyond the connections call by the names of the others', () => {
   expect(shareUsers(calls, ['a', 'b', 'c', 'd'], 2).map(({ user }) => user)).toEqual(['a', 'b', 'a', 'b']);
 });
 
-it('threads keep the order of their own calls', () => {
+it('threads know which calls have to wait for those of others, and who waits for their own', () => {
   const call = { atMs: 0, operation: 'getFileInfo', source: '/', destination: '' } as const;
   const calls = [
     { ...call, user: 'a' },
@@ -257,16 +257,20 @@ it('threads keep the order of their own calls', () => {
     { ...call, user: 'b', after: [1] },
     { ...call, user: 'a', after: [1] },
     { ...call, user: 'a', after: [0, 1] },
+    { ...call, user: 'c', after: [4, 2] },
   ];
-  const plan = { users: ['a', 'b'], connections: 2, calls: null } as const;
+  const plan = { users: ['a', 'b', 'c'], connections: 3, calls: null } as const;
   const dealt = (threads: number) =>
-    shareOut({ ...plan, threads } as unknown as LoadPlan, calls).map(({ replay }) =>
-      replay.map(({ user, after }) => `${user} ${after?.join() ?? '-'}`),
-    );
-  expect(dealt(1)).toEqual([['a -', 'b -', 'b 1', 'a 1', 'a 0,1']]);
-  expect(dealt(2)).toEqual([
-    ['a -', 'a -', 'a 0'],
-    ['b -', 'b 0'],
+    shareOut({ ...plan, threads } as unknown as LoadPlan, calls).map(({ replay, links }) => ({
+      replay: replay.map(({ user, after }) => `${user} ${after?.join() ?? '-'}`),
+      foreign: [...links.foreign],
+      awaited: [...links.awaited],
+    }));
+  expect(dealt(1)).toEqual([{ replay: ['a -', 'b -', 'b 1', 'a 1', 'a 0,1', 'c 4,2'], foreign: [], awaited: [] }]);
+  expect(dealt(3)).toEqual([
+    { replay: ['a -', 'a 3', 'a 0,3'], foreign: [1], awaited: [2, 2, 1] },
+    { replay: ['b -', 'b 0'], foreign: [], awaited: [0, 0, 3, 1, 2, 2] },
+    { replay: ['c 1,2'], foreign: [0, 1], awaited: [] },
   ]);
 });
 
@@ -359,6 +363,23 @@ describe('load replay', () => {
     expect(replayed).toContain('bob setPermission /data/mode');
     expect(await root.list('/t')).toEqual([]);
     expect((await root.list('/data'))?.map(({ path }) => path.toString())).toEqual(['in']);
+  });
+
+  it('makes calls that depend on each other one after the other, of several threads too', async () => {
+    await using simulator = await startSimulator({ nameservices: ['ns0'], namenodes: 1, superuser: 'root' });
+    const { port } = simulator.nameservices[0]!.namenodes[0]!;
+    using root = await HdfsClient.connect({ host: HOST, port, user: 'root' });
+    await root.mkdirs('/t', 0o777);
+    // All at once: each is about what the one before has made, by users of different threads.
+    const users = ['alice', 'bob', 'carol'];
+    const moves = Array.from({ length: 60 }, (_, at) => `10 ${users[at % 3]} rename /w/f${at} /w/f${at + 1}`);
+    const log = writeLog('0 alice mkdirs /w', '0 alice setPermission /w', '10 bob create /w/f0', ...moves);
+    const json = join(directory, 'threads.json');
+    const target = ['--fs', `hdfs://${HOST}:${port}`, '--mounts', '/t', '--user', 'root'];
+    const { code } = await replay(log, ...target, '--threads', '3', '--json', json);
+    const result = JSON.parse(readFileSync(json, 'utf8')) as LoadResult;
+    expect(result.errorClasses).toEqual([]);
+    expect([code, result.calls, result.plan.threads]).toEqual([0, 63, 3]);
   });
 
   it('reads alone need no directory', async () => {

@@ -108,9 +108,22 @@ describe('charts over time', () => {
     expect(chart?.x).toHaveLength(25);
   });
 
-  it('have no latency for a second without a reply', () => {
+  it('of two runs shade what neither has measured', () => {
+    const before = makeLoadResult({ warmupSeconds: 5, seconds: 20 });
+    const shorter = makeLoadResult({ warmupSeconds: 3, seconds: 6 });
+    // The last replies of the shorter run come in the middle of the other.
+    const series = [...shorter.series, { ...shorter.series[0]!, second: 9, measured: false }];
+    const [chart] = makeLatencyCharts(pair(before, { ...shorter, series }));
+    expect(chart?.shaded).toEqual([[0, 3]]);
+  });
+
+  it('have no latency for a second in which no call was over, and one for a second of timeouts alone', () => {
     const made = makeLoadResult({ seconds: 10 });
-    const series = made.series.map((point) => (point.second === 7 ? { ...point, callsPerSecond: 0 } : point));
+    const none = { p50: 0, p99: 0, p999: 0, max: 0 };
+    const series = made.series.map((point) => {
+      if (point.second === 7) return { ...point, callsPerSecond: 0, corrected: none, service: none };
+      return point.second === 8 ? { ...point, callsPerSecond: 0, errors: 50 } : point;
+    });
     const [chart] = makeLatencyCharts(single({ ...made, series }));
     for (const { values } of chart?.lines ?? []) {
       expect(values[7]).toBeNull();

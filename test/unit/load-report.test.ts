@@ -104,6 +104,12 @@ describe('the report of one run', () => {
     }
   });
 
+  it('says how late the loader wrote what was due', () => {
+    expect(rowOf(page, 'written after due, p50')).toEqual(['510 µs']);
+    expect(rowOf(page, 'written after due, p99')).toEqual(['1.02 ms']);
+    expect(rowOf(renderReport([makeLoadResult({ closed: true })]), 'written after due, p50')).toEqual([]);
+  });
+
   it('leaves out what the run does not have', () => {
     const plain = renderReport([makeLoadResult({ isWatched: false })]);
     expect(contentsOf(plain, 'h2')).not.toContain('Watched process');

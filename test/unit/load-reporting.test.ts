@@ -1,15 +1,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { HistogramLogReader } from 'hdr-histogram-js';
 import { describe, expect, it, vi } from 'vitest';
 import { run as runCommand } from '../../src/commands/load.ts';
 import { UsageError } from '../../src/commands/usage.ts';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { readPaths } from '../../src/load/plan/targets.ts';
 import { describeFailure, measure, readReporting, reportResult } from '../../src/load/result/reporting.ts';
+import type { SeriesPoint } from '../../src/load/result/result.ts';
 import { Interrupt } from '../../src/load/run/interrupt.ts';
 import { LoadError, withNamespace } from '../../src/load/run/run.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
+import { EchoNameNode } from '../support/echo-namenode.ts';
 import { makeLoadResult } from '../support/load-result.ts';
 import { samplePlan } from './load-samples.ts';
 
@@ -31,6 +34,34 @@ describe('an interval log', () => {
     await expect(running).rejects.toThrow(LoadError);
     await expect(running).rejects.toThrow(/^\/dev\/full could not be written: ENOSPC/);
     expect(await client.list('/given')).toEqual([]);
+  });
+
+  it('adds up to the calls of the result: without those of the warm-up, with what is over after the end', async () => {
+    await using namenode = await EchoNameNode.start();
+    const directory = mkdtempSync(join(tmpdir(), 'switchyard-hlog-'));
+    try {
+      const hlog = join(directory, 'a.hlog');
+      const plan = samplePlan({
+        ...{ host: '127.0.0.1', port: namenode.port, users: [USER], inFlight: 100, warmupMs: 1000, durationMs: 1000 },
+        ...{ targets: [], paths: ['/'], mix: [{ operation: 'getFileInfo', weight: 1 }] },
+        ...{ loop: { kind: 'open', callsPerSecond: 50, rampMs: 0 }, timeoutMs: 60_000 },
+      } as const);
+      // Calls of the warm-up are answered after the end, together with those of the measured time.
+      namenode.hold();
+      const onSecond = ({ second }: SeriesPoint): void => {
+        if (second === 1) namenode.release();
+      };
+      const result = await measure(plan, { hlog }, { onSecond });
+      expect(result.calls).toBe(50);
+      const sums = { corrected: 0, service: 0 };
+      const reader = new HistogramLogReader(readFileSync(hlog, 'utf8'));
+      for (let next = reader.nextIntervalHistogram(); next !== null; next = reader.nextIntervalHistogram()) {
+        sums[next.tag as keyof typeof sums] += next.totalCount;
+      }
+      expect(sums).toEqual({ corrected: 50, service: 50 });
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 
   it('that is written has a line for each second and kind of latency', async () => {

@@ -78,6 +78,7 @@ export function sampleFinal(changes: Partial<FinalReport> = {}): FinalReport {
     kind: 'final',
     replies: 10_000,
     keptUp: changes.replies ?? 10_000,
+    early: new Uint32Array(0),
     nothingFound: 0,
     measuredFromMs: 1000,
     measuredToMs: 11_000,

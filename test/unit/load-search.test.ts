@@ -29,6 +29,7 @@ describe('judging a step', () => {
     ],
     ['errors', measureOf({ errorShare: 0.02 }), 'missed', 'errors 2.0 % > 0.010 %'],
     ['rate', measureOf({ achievedShare: 0.9 }), 'missed', 'achieved 90.0 % < 98.0 %'],
+    ['rate, by little', measureOf({ achievedShare: 0.97999 }), 'missed', 'achieved 97.9 % < 98.0 %'],
     [
       'everything',
       measureOf({ p99Micros: 20_000, errorShare: 1, achievedShare: 0.5 }),

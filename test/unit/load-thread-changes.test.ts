@@ -9,7 +9,7 @@ import type { FinalReport, FromLoader, ReplayCall, ThreadStart } from '../../src
 import { type SimulatedNameNode, startSimulator } from '../../src/simulator/simulator.ts';
 import { encode, encodeDelimited, messageType } from '../../src/wire/messages.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
-import { LoadRun, loadPlan, TARGET } from '../support/load-thread-run.ts';
+import { LoadRun, loadPlan, NO_LINKS, TARGET } from '../support/load-thread-run.ts';
 import { answerPlainly, ScriptedNameNode } from '../support/scripted-namenode.ts';
 import { within } from '../support/wait.ts';
 
@@ -156,7 +156,16 @@ test('as a task of its own thread it says connected, each second, and final, and
   const { port1, port2 } = new MessageChannel();
   try {
     const plan = loadPlan({ port: namenode.port, calls: 100 });
-    const start: ThreadStart = { plan, thread: 0, connections: [0], rateShare: 1, calls: 100, replay: [], port: port2 };
+    const start: ThreadStart = {
+      plan,
+      thread: 0,
+      connections: [0],
+      rateShare: 1,
+      calls: 100,
+      replay: [],
+      links: NO_LINKS,
+      port: port2,
+    };
     const kinds: string[] = [];
     const final = Promise.withResolvers<FinalReport>();
     port1.on('message', (message: FromLoader) => {
@@ -181,7 +190,16 @@ test('a task whose plan cannot be carried out says so', async () => {
   const said = Promise.withResolvers<FromLoader>();
   port1.on('message', said.resolve);
   const plan = loadPlan({ targets: [] });
-  await runTask({ plan, thread: 0, connections: [0], rateShare: 1, calls: 10, replay: [], port: port2 });
+  await runTask({
+    plan,
+    thread: 0,
+    connections: [0],
+    rateShare: 1,
+    calls: 10,
+    replay: [],
+    links: NO_LINKS,
+    port: port2,
+  });
   expect(await within(said.promise, 'a message')).toMatchObject({ kind: 'failed' });
   port1.close();
 });

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReplayCall } from '../../src/load/plan/plan.ts';
+import type { ReplayCall, ReplayLinks } from '../../src/load/plan/plan.ts';
 import { ClosedPacer } from '../../src/load/thread/closed-pacer.ts';
 import { LoadConnection } from '../../src/load/thread/connection.ts';
 import { OpenPacer } from '../../src/load/thread/open-pacer.ts';
 import { LATE_MS, type Pacer, type Sender } from '../../src/load/thread/pacer.ts';
 import { ReplayPacer } from '../../src/load/thread/replay-pacer.ts';
 import { createSchedule, RateSchedule, ReplaySchedule } from '../../src/load/thread/schedule.ts';
+import { NO_LINKS } from '../support/load-thread-run.ts';
 import { countsOf } from './load-samples.ts';
 
 const NOBODY = { onOpen: () => {}, onReply: () => {}, onBroken: () => {}, onDrained: () => {} };
@@ -324,10 +325,28 @@ describe('the closed loop', () => {
 });
 
 describe('a replay', () => {
-  const replay = (bench: Bench, users: number[], atMs: number[], after: number[][] = []): ReplayPacer => {
+  const told: [number, number][] = [];
+  const replay = (
+    bench: Bench,
+    users: number[],
+    atMs: number[],
+    after: number[][] = [],
+    links: ReplayLinks = NO_LINKS,
+  ): ReplayPacer => {
     const schedule = new ReplaySchedule(atMs.map(replayCall), 1);
     const before = users.map((_, call) => ({ after: after[call] ?? [] }));
-    const pacer = new ReplayPacer(bench, schedule, 0, bench.connections, Int32Array.from(users), before);
+    told.length = 0;
+    const announce = (thread: number, number: number) => told.push([thread, number]);
+    const pacer = new ReplayPacer(
+      bench,
+      schedule,
+      0,
+      bench.connections,
+      Int32Array.from(users),
+      before,
+      links,
+      announce,
+    );
     pacer.startMs = 100;
     bench.open(pacer);
     return pacer;
@@ -353,6 +372,35 @@ describe('a replay', () => {
     expect([pacer.isOver, pacer.due, pacer.unsent]).toEqual([true, 5, 0]);
     // Each still counts from when it was due.
     expect(bench.sent.map(({ dueMs }) => dueMs).toSorted()).toEqual([100, 100, 100, 101, 101]);
+  });
+
+  test('a call waits for those of other threads, which are told of what they wait for', () => {
+    const bench = new Bench(1, 8, 1);
+    // 0 waits for two calls of thread 1, 2 for one of thread 2; threads 1 and 3 wait for 1.
+    const links = { foreign: Int32Array.of(1, 1, 2), awaited: Int32Array.of(1, 3, 7, 1, 1, 5) };
+    const pacer = replay(bench, [0, 0, 0], [0, 0, 0], [[3, 4], [], [5]], links);
+    const sent = () => bench.sent.map(({ call }) => call);
+    pacer.issue(110);
+    expect([sent(), pacer.countWaiting(110), told]).toEqual([[1], 2, []]);
+    bench.answer(pacer, 111);
+    expect(told.toSorted()).toEqual([
+      [1, 5],
+      [3, 7],
+    ]);
+    pacer.onCallOver(3);
+    pacer.issue(112);
+    expect(sent()).toEqual([1]);
+    pacer.onCallOver(4);
+    pacer.issue(113);
+    expect(sent()).toEqual([1, 0]);
+    // What a thread has not made when it ends is not waited for any longer.
+    pacer.onThreadEnded(1);
+    pacer.issue(114);
+    expect([sent(), pacer.isOver]).toEqual([[1, 0], false]);
+    pacer.onThreadEnded(2);
+    pacer.issue(115);
+    expect([sent(), pacer.isOver, pacer.due, pacer.unsent]).toEqual([[1, 0, 2], true, 3, 0]);
+    expect(told).toHaveLength(2);
   });
 
   test('a call that still waits for another at the end is unsent', () => {

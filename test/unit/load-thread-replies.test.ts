@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { countRecords, summarizeCounts } from '../../src/load/histogram/latency.ts';
 import { END_CALL_ID, FIRST_CALL_ID } from '../../src/load/thread/call-frames.ts';
 import { FederatedState } from '../../src/load/thread/federated-state.ts';
 import { MAX_ERROR_CLASSES, OTHER_CLASS, Recorder } from '../../src/load/thread/recorder.ts';
@@ -214,10 +215,13 @@ describe('the record', () => {
     recorder.replies = 3;
     const second = recorder.takeSecond(0, true, 8, 9);
     expect(second).toMatchObject({ replies: 3, errors: 1, waiting: 8, inFlight: 9 });
-    expect(second.corrected.reduce((left, right) => left + right)).toBe(4);
+    expect(countRecords(second.corrected)).toBe(4);
+    expect(Object.values(second.measuredCalls ?? {}).map(countRecords)).toEqual([3, 3]);
+    recorder.recordLatency(recorder.cellOf(0, 1), true, 5, 5);
+    expect(recorder.takeSecond(1, true, 0, 0).measuredCalls).toBeNull();
     // The longest is exact, also when no bucket is so long.
     expect(second).toMatchObject({ correctedMaxMs: 300_000.25, serviceMaxMs: 5 });
-    expect(recorder.takeSecond(1, true, 0, 0)).toMatchObject({ correctedMaxMs: 0, serviceMaxMs: 0 });
+    expect(recorder.takeSecond(2, true, 0, 0)).toMatchObject({ correctedMaxMs: 0, serviceMaxMs: 0 });
     expect(recorder.reportCells()[0]).toMatchObject({ correctedMaxMs: 300_000.25, serviceMaxMs: 3, successes: 1 });
     expect(recorder.hasCounts).toBe(false);
     expect(recorder.reportCells().map(({ operation, target }) => [operation, target])).toEqual([
@@ -226,8 +230,8 @@ describe('the record', () => {
     ]);
     expect(recorder.operationOf(recorder.cellOf(4, 1))).toBe(4);
     expect([-1, 0, 1].map((target) => recorder.targetOf(recorder.cellOf(4, target)))).toEqual([-1, 0, 1]);
-    expect(recorder.medianServiceMs()).toBeCloseTo(3, 1);
-    expect(new Recorder(2).medianServiceMs()).toBe(0);
+    expect(summarizeCounts(recorder.serviceCounts())).toMatchObject({ p50: expect.closeTo(3000, -2) });
+    expect(countRecords(new Recorder(2).serviceCounts())).toBe(0);
   });
 
   test('error classes are bounded; further ones count together', () => {

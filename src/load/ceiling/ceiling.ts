@@ -1,6 +1,7 @@
 /** `switchyard load ceiling`: the highest rate that holds an objective. */
 import { ExitCode, parseFlags } from '../../commands/usage.ts';
 import { type PlanFlags, readPlan } from '../plan/flags.ts';
+import { describeNeeds } from '../plan/needs.ts';
 import type { LoadPlan } from '../plan/plan.ts';
 import { refuseUnwritable, writeResult } from '../result/reporting.ts';
 import { Interrupt } from '../run/interrupt.ts';
@@ -35,7 +36,9 @@ export async function run(args: string[]): Promise<number> {
   refuseTooLongSearch(plans, settings);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const found = await withNamespace(plan, () => searchAndPrint(plan, plans, settings, print, signal), signal);
+  const onChecked = () => process.stderr.write(`${describeNeeds(plan)}\n`);
+  const search = () => searchAndPrint(plan, plans, settings, print, signal);
+  const found = await withNamespace(plan, search, signal, { onChecked });
   if (found.best !== null) for (const line of formatBest(found.best)) print(line);
   await writeFiles(json, html, toCeilingJson(found, settings), async () => {
     const { renderCeilingPage } = await import('./page.ts');

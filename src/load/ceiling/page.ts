@@ -2,7 +2,7 @@
 
 import { type Html, html } from '../report/html.ts';
 import { renderReport } from '../report/page.ts';
-import { formatMicros, formatMs, formatShare } from '../result/format.ts';
+import { formatAchieved, formatMicros, formatMs, formatShare } from '../result/format.ts';
 import { LoadError } from '../run/load-error.ts';
 import { renderDrifts, type SoakReport } from '../soak/print.ts';
 import type { FoundCeiling } from './find-ceiling.ts';
@@ -31,7 +31,7 @@ export function renderSearch(found: FoundCeiling, settings: CeilingSettings): Ht
   const rows = found.steps.map(
     (step) => html`<tr${step.held ? html` class="key"` : null}><th scope="row">${perSecond(step.rate)}</th>
 <td>${step.held ? 'held' : step.verdict === 'held' ? 'unsure' : step.verdict === 'loader' ? 'loader' : 'missed'}</td>
-<td>${formatShare(step.achievedShare)}</td><td>${formatMicros(step.corrected.p50)}</td><td>${formatMicros(step.corrected.p99)}</td>
+<td>${formatAchieved(step.achievedShare)}</td><td>${formatMicros(step.corrected.p50)}</td><td>${formatMicros(step.corrected.p99)}</td>
 <td>${formatMicros(step.corrected.max)}</td><td>${formatShare(step.errorShare)}</td><td>${formatMs(step.measuredMs)}</td>
 <td class="text">${[step.why, step.repeated ? 'measured once more' : '', describeRoughness(step)].filter((text) => text !== '').join('; ')}</td></tr>`,
   );

@@ -1,6 +1,6 @@
 /** What `load ceiling` says for people: a line for each step, and the result. */
 
-import { formatCount, formatMicros, formatMs, formatRate, formatShare } from '../result/format.ts';
+import { formatAchieved, formatCount, formatMicros, formatMs, formatRate, formatShare } from '../result/format.ts';
 import { PERCENTILES } from '../result/percentiles.ts';
 import type { LoadResult } from '../result/result.ts';
 import type { CeilingStep, FoundCeiling } from './find-ceiling.ts';
@@ -24,7 +24,7 @@ export function formatStep(step: CeilingStep): string {
   const columns = [
     perSecond(step.rate).padStart(12),
     (held ? 'held' : verdict === 'held' ? 'unsure' : verdict === 'loader' ? 'loader' : 'missed').padEnd(7),
-    formatShare(step.achievedShare).padStart(8),
+    formatAchieved(step.achievedShare).padStart(8),
     ...[corrected.p50, corrected.p99, corrected.max].map((micros) => formatMicros(micros).padStart(9)),
     formatShare(step.errorShare).padStart(8),
   ];

@@ -2,7 +2,7 @@
  * Search for the highest rate that holds an objective: doubling until a rate misses, then halving the bracket on a logarithmic scale. Pure:
  * it says which rate to measure next and is told what came of it.
  */
-import { formatMicros, formatShare } from '../result/format.ts';
+import { formatAchieved, formatMicros, formatShare } from '../result/format.ts';
 import { SATURATED_SHARE } from '../result/result.ts';
 
 export interface Objective {
@@ -78,7 +78,7 @@ export function judgeStep(measure: StepMeasure, objective: Objective): Judgement
     why.push(`errors ${formatShare(measure.errorShare)} > ${formatShare(objective.errorShare)}`);
   }
   if (measure.achievedShare < SATURATED_SHARE) {
-    why.push(`achieved ${formatShare(measure.achievedShare)} < ${formatShare(SATURATED_SHARE)}`);
+    why.push(`achieved ${formatAchieved(measure.achievedShare)} < ${formatShare(SATURATED_SHARE)}`);
   }
   if (measure.p99Micros > limitMicros) {
     why.push(`p99 ${formatMicros(measure.p99Micros)} > ${formatMicros(limitMicros)}`);

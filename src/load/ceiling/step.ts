@@ -7,7 +7,7 @@ import { countMissing, describeMissing, liesAmongMissing } from '../result/missi
 import type { LoadResult, SeriesPoint } from '../result/result.ts';
 import { LoadError } from '../run/load-error.ts';
 import { type RunOptions, runLoad, warmupMs } from '../run/run.ts';
-import type { SecondCounts } from '../run/seconds.ts';
+import type { LatencyCounts } from '../run/seconds.ts';
 import type { StepMeasure } from './search.ts';
 
 export interface MeasuredStep {
@@ -98,7 +98,7 @@ export class Halves {
     this.#halfSeconds = durationMs / 2000;
   }
 
-  add(point: SeriesPoint, counts: SecondCounts): void {
+  add(point: SeriesPoint, counts: LatencyCounts): void {
     if (!point.measured) return;
     if (this.#startSecond < 0) this.#startSecond = point.second;
     this.#seconds++;

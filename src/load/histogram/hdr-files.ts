@@ -10,7 +10,7 @@ import {
 } from 'hdr-histogram-js';
 import type { BucketCounts } from '../plan/plan.ts';
 import type { LoadResult } from '../result/result.ts';
-import type { SecondCounts } from '../run/seconds.ts';
+import type { LatencyCounts } from '../run/seconds.ts';
 import { forEachBucket } from './latency.ts';
 
 /** More than any latency that a bucket can say, µs. */
@@ -77,7 +77,7 @@ export class IntervalLog implements Disposable {
   }
 
   /** `second` counts from the begin. */
-  add(second: number, { corrected, service }: SecondCounts): void {
+  add(second: number, { corrected, service }: LatencyCounts): void {
     for (const [tag, counts] of [
       ['corrected', corrected],
       ['service', service],

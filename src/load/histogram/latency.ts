@@ -43,6 +43,16 @@ export function quantileMicros(
   return found;
 }
 
+/**
+ * What a call usually takes, µs: the median of all, or of the early ones where that is less. Under an overload the queue grows as long as the
+ * load lasts, and with it the median of all; taken for usual, it would hide an overload of some percent. 0 without records.
+ */
+export function findUsualMicros(early: BucketCounts, all: BucketCounts): number {
+  const [ofAll = 0] = quantileMicros(all, [0.5]);
+  const [ofEarly = 0] = quantileMicros(early, [0.5]);
+  return countRecords(early) === 0 ? ofAll : Math.min(ofEarly, ofAll);
+}
+
 const SHARES = [0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1] as const;
 
 /** `maxMicros`: the longest latency itself; null: it is not known, and the middle of its bucket stands for it. */

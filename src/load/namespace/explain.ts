@@ -33,6 +33,10 @@ const REMEDIES: readonly { readonly sign: RegExp; readonly text: string }[] = [
     text: 'name the active NameNode, or a router, with --fs',
   },
   { sign: /AccessControlException/, text: 'name a user who may write there with --user, or another directory' },
+  {
+    sign: /RouterResolveException|Cannot find locations/,
+    text: 'no mount point of this router holds it: name a directory below one with --mounts',
+  },
   { sign: /QuotaExceeded|MaxDirectoryItems/, text: 'ask for fewer --files, or name another directory' },
   {
     sign: /UnsupportedOperationException|mount point/,

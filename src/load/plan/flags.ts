@@ -247,7 +247,9 @@ function readLength(
   if (duration !== undefined) {
     throw new UsageError('--duration and --calls exclude each other: the run ends with the one or the other');
   }
-  return { durationMs: null, calls: parseCount('--calls', calls, { otherwise: 0, min: threads, max: MAX_CALLS }) };
+  const counted = parseCount('--calls', calls, { otherwise: 0, max: MAX_CALLS });
+  if (counted < threads) throw new UsageError(`--calls ${counted}: each of the ${threads} --threads needs one`);
+  return { durationMs: null, calls: counted };
 }
 
 function readTargets(mounts: string | undefined, directory: string): Target[] {

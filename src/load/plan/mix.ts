@@ -41,7 +41,7 @@ function findOperation(name: string, text: string): OperationName {
   if (name === '') throw new UsageError(`--mix ${text}: write NAME=WEIGHT,NAME=WEIGHT`);
   const near = nearestWord(name, OPERATION_NAMES);
   throw new UsageError(
-    `--mix: there is no operation ${name}${near === null ? '' : `; did you mean ${near}?`} It can make ${OPERATION_NAMES.join(', ')}`,
+    `--mix: there is no operation ${name}${near === null ? '; it' : `; did you mean ${near}? It`} can make ${OPERATION_NAMES.join(', ')}`,
   );
 }
 

@@ -22,3 +22,14 @@ export function neededFiles({
   const readsThem = paths.length === 0 && mix.some(({ operation }) => !isChanging(operation));
   return readsThem ? filesPerTarget : 0;
 }
+
+/** What is made in the own directories before a run. */
+export function describeNeeds(plan: Pick<LoadPlan, 'mix' | 'paths' | 'filesPerTarget' | 'targets'>): string {
+  const { targets } = plan;
+  const [first] = targets;
+  const files = neededFiles(plan);
+  const where =
+    targets.length === 1 ? `in ${first?.own}` : `in each of ${targets.length} directories such as ${first?.own}`;
+  const what = files === 0 ? 'directories' : files === 1 ? '1 file' : `${files} files`;
+  return `making ${what} ${where}`;
+}

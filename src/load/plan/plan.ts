@@ -86,6 +86,17 @@ export interface ReplayCall {
   readonly after?: readonly number[];
 }
 
+/** Calls of a replay that wait for calls of other loader threads: what one thread has to know of the others. */
+export interface ReplayLinks {
+  /**
+   * Calls of other threads that own calls wait for, by their threads. They are numbered after the own ones: `after` of a call names the i-th of
+   * them as `replay.length + i`.
+   */
+  readonly foreign: Int32Array;
+  /** Own calls that calls of other threads wait for, three numbers each: the own call, the other thread, and the number that it has there. */
+  readonly awaited: Int32Array;
+}
+
 /** What one loader thread is given. */
 export interface ThreadStart {
   readonly plan: LoadPlan;
@@ -99,6 +110,7 @@ export interface ThreadStart {
   readonly calls: number | null;
   /** Calls of the connections of this thread, by time; empty but for a replay. */
   readonly replay: readonly ReplayCall[];
+  readonly links: ReplayLinks;
   /** Line to the main thread. */
   readonly port: import('node:worker_threads').MessagePort;
 }
@@ -108,13 +120,19 @@ export type ToLoader =
   /** All threads are connected: begin. `startAtMs` is performance.timeOrigin-based epoch time, the same for all threads. */
   | { readonly kind: 'begin'; readonly startAtEpochMs: number }
   /** End early (Ctrl-C): stop issuing, wait for replies up to a second, report. */
-  | { readonly kind: 'stop' };
+  | { readonly kind: 'stop' }
+  /** Calls of other threads are over, by their numbers here (see ReplayLinks). */
+  | { readonly kind: 'over'; readonly calls: Int32Array }
+  /** Another thread has ended: it makes no call any more. */
+  | { readonly kind: 'ended'; readonly thread: number };
 
 /** Loader thread to main thread. */
 export type FromLoader =
   | { readonly kind: 'connected' }
   /** A connection could not be opened, or broke before `begin`: the run is given up. */
   | { readonly kind: 'failed'; readonly message: string }
+  /** Calls are over that `thread` waits for, by their numbers there. */
+  | { readonly kind: 'over'; readonly thread: number; readonly calls: Int32Array }
   | SecondReport
   | FinalReport;
 
@@ -135,7 +153,9 @@ export interface SecondReport {
   /** Latencies of the calls that were over in this second: answered, timed out or lost. */
   readonly corrected: BucketCounts;
   readonly service: BucketCounts;
-  /** The longest of them, exactly. */
+  /** The same of measured calls alone; null: all were measured. */
+  readonly measuredCalls: { readonly corrected: BucketCounts; readonly service: BucketCounts } | null;
+  /** The longest of all, exactly. */
   readonly correctedMaxMs: number;
   readonly serviceMaxMs: number;
 }
@@ -161,6 +181,8 @@ export interface FinalReport {
   readonly replies: number;
   /** Calls due in the measured time that were answered before its end, or so soon after it that they were merely under way. */
   readonly keptUp: number;
+  /** Service times of those that were due in the first tenth of the measured time, or of the measured calls. */
+  readonly early: BucketCounts;
   /** Measured reads of given paths, or of a replay, that found nothing: successes. */
   readonly nothingFound: number;
   /**

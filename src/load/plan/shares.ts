@@ -1,4 +1,4 @@
-import type { LoadPlan, ReplayCall, ThreadStart } from './plan.ts';
+import type { LoadPlan, ReplayCall, ReplayLinks, ThreadStart } from './plan.ts';
 
 /** What a loader thread is given beside the plan and its line. */
 export type ThreadShare = Omit<ThreadStart, 'plan' | 'port'>;
@@ -24,25 +24,51 @@ export function shareOut(plan: LoadPlan, replay: readonly ReplayCall[]): ThreadS
       connections: own,
       rateShare: own.length / connections,
       calls: share,
-      replay: replays[thread] ?? [],
+      ...replays[thread]!,
     };
   });
 }
 
-/** A call that has to wait for one of another thread does not wait: threads only share the time. */
-function dealReplay({ users, connections, threads }: LoadPlan, replay: readonly ReplayCall[]): ReplayCall[][] {
-  const dealt: ReplayCall[][] = Array.from({ length: threads }, () => []);
-  const threadOf = new Map(users.map((user, index) => [user, (index % connections) % threads]));
-  const places = new Int32Array(replay.length);
-  const threadOfCall = new Uint8Array(replay.length);
+interface ReplayShare {
+  readonly replay: ReplayCall[];
+  readonly links: ReplayLinks;
+}
+
+/** Each thread gets the calls of its users, and with them what they have to wait for, in its own numbers. */
+function dealReplay({ users, connections, threads }: LoadPlan, replay: readonly ReplayCall[]): ReplayShare[] {
+  const threadOfUser = new Map(users.map((user, index) => [user, (index % connections) % threads]));
+  const threadOf = Uint8Array.from(replay, ({ user }) => threadOfUser.get(user) ?? 0);
+  const counts = new Int32Array(threads);
+  const numbers = Int32Array.from(replay, (_, call) => counts[threadOf[call] ?? 0]!++);
+  const shares = Array.from({ length: threads }, (_, thread) => ({
+    replay: [] as ReplayCall[],
+    /** Calls of other threads, with their numbers here. */
+    foreign: new Map<number, number>(),
+    awaited: [] as number[],
+    count: counts[thread] ?? 0,
+  }));
+  const numberIn = (thread: number, call: number): number => {
+    const owner = threadOf[call] ?? 0;
+    if (owner === thread) return numbers[call] ?? 0;
+    const { foreign, count } = shares[thread]!;
+    const known = foreign.get(call);
+    if (known !== undefined) return known;
+    const number = count + foreign.size;
+    foreign.set(call, number);
+    shares[owner]!.awaited.push(numbers[call] ?? 0, thread, number);
+    return number;
+  };
   for (const [index, call] of replay.entries()) {
-    const thread = threadOf.get(call.user) ?? 0;
-    const own = dealt[thread] ?? [];
-    threadOfCall[index] = thread;
-    places[index] = own.length;
-    const { after, ...alone } = call;
-    const inThread = (after ?? []).filter((before) => threadOfCall[before] === thread);
-    own.push(inThread.length === 0 ? alone : { ...alone, after: inThread.map((before) => places[before] ?? 0) });
+    const thread = threadOf[index] ?? 0;
+    const { after } = call;
+    const own = after === undefined ? call : { ...call, after: after.map((before) => numberIn(thread, before)) };
+    shares[thread]!.replay.push(own);
   }
-  return dealt;
+  return shares.map(({ replay: own, foreign, awaited }) => ({
+    replay: own,
+    links: {
+      foreign: Int32Array.from(foreign.keys(), (call) => threadOf[call] ?? 0),
+      awaited: Int32Array.from(awaited),
+    },
+  }));
 }

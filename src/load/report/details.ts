@@ -16,6 +16,8 @@ type Facts = Parameters<typeof renderFacts>[1];
 const LOADER_FACTS: Facts = [
   { name: 'busiest thread', read: (r) => r.loader.utilization, show: formatShare, better: null },
   { name: 'CPU, 100 % is a core', read: (r) => r.loader.cpuShare, show: formatShare, better: null },
+  { name: 'written after due, p50', read: ofSendDelay('p50'), show: formatMicros, better: null },
+  { name: 'written after due, p99', read: ofSendDelay('p99'), show: formatMicros, better: null },
   { name: 'event loop delay p50', read: (r) => r.loader.loopDelayP50Ms, show: formatMillis, better: null },
   { name: 'event loop delay p99', read: (r) => r.loader.loopDelayP99Ms, show: formatMillis, better: null },
   { name: 'event loop delay max', read: (r) => r.loader.loopDelayMaxMs, show: formatMillis, better: null },
@@ -47,6 +49,10 @@ type WatchedNumber =
   | 'voluntarySwitches'
   | 'involuntarySwitches'
   | 'threads';
+
+function ofSendDelay(key: 'p50' | 'p99'): (result: LoadResult) => number | null {
+  return ({ loader: { sendDelay } }) => sendDelay?.[key] ?? null;
+}
 
 function ofWatched(key: WatchedNumber): (result: LoadResult) => number | null {
   return ({ watched }) => (watched === null ? null : watched[key]);

@@ -63,7 +63,7 @@ const LATENCY_KEYS = ['p50', 'p99', 'p999', 'max'] as const;
 const NAMES = { p50: 'p50', p99: 'p99', p999: 'p99.9', max: 'maximum' } as const;
 
 function describeLatency({ letter, result }: Run, key: (typeof LATENCY_KEYS)[number]): string {
-  const points = measuredPoints(result.series).filter(({ callsPerSecond }) => callsPerSecond > 0);
+  const points = measuredPoints(result.series).filter(({ corrected }) => corrected.max > 0);
   const worst = findHighest(points, (point) => point.corrected[key]);
   if (worst === null) return `${start(letter, 'no')} second was measured.`;
   const middle = findMedian(points.map((point) => point.corrected[key]));

@@ -75,7 +75,7 @@ function renderSwitches(charts: readonly Chart[]): Html {
   return html`<form class="switches">
 ${hasBases ? renderChoice('basis', 'Latency', ['corrected', 'service']) : null}${renderChoice('scale', 'Latency scale', ['log', 'linear'])}
 <button type="button" id="show-all">Show all of the time</button>
-${hasShade ? html`<p class="note">warm-up, not measured</p>` : null}
+${hasShade ? html`<p class="note">not measured</p>` : null}
 </form>`;
 }
 

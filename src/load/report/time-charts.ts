@@ -48,7 +48,7 @@ function latencyLines(run: Run, key: (typeof LATENCIES)[number][0], label: strin
     dashed: false,
     basis: bases.length === 1 ? null : basis,
     // A log scale has no zero; a call takes at least a microsecond.
-    points: pick(run, (point) => (point.callsPerSecond > 0 ? Math.max(1, point[basis][key]) : null)),
+    points: pick(run, (point) => (point[basis].max > 0 ? Math.max(1, point[basis][key]) : null)),
   }));
 }
 
@@ -170,10 +170,12 @@ function label({ letter }: Run, name: string): string {
   return letter === '' ? name : `${letter} ${name}`;
 }
 
-/** Every second that a run has; shaded is what came before and after each measured part. */
+/** Every second that a run has; shaded are those that no run measured. */
 function measureTime(runs: readonly Run[]): TimeScale {
-  const seconds = runs.flatMap(({ result }) => result.series.map(({ second }) => second));
-  return { x: sortUnique(seconds), shaded: runs.flatMap(({ result }) => findUnmeasured(result.series)) };
+  const points = runs.flatMap(({ result }) => result.series);
+  const x = sortUnique(points.map(({ second }) => second));
+  const measured = new Set(points.filter((point) => point.measured).map(({ second }) => second));
+  return { x, shaded: joinSeconds(x.filter((second) => !measured.has(second))) };
 }
 
 /** Seconds in which watched processes were sampled. */
@@ -191,11 +193,10 @@ function sortUnique(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((left, right) => left - right);
 }
 
-/** Ranges [from, to) of seconds that were not measured. */
-function findUnmeasured(series: readonly SeriesPoint[]): [number, number][] {
+/** Ranges [from, to) of these seconds, which rise. */
+function joinSeconds(seconds: readonly number[]): [number, number][] {
   const ranges: [number, number][] = [];
-  for (const { second, measured } of series) {
-    if (measured) continue;
+  for (const second of seconds) {
     const last = ranges.at(-1);
     if (last !== undefined && last[1] === second) last[1] = second + 1;
     else ranges.push([second, second + 1]);

@@ -1,7 +1,14 @@
 /** From the reports of the loader threads to the result. */
 import { readVersion } from '../../commands/version.ts';
 import { encodeHistogram } from '../histogram/hdr-files.ts';
-import { addCounts, countRecords, drawCurve, quantileMicros, summarizeCounts } from '../histogram/latency.ts';
+import {
+  addCounts,
+  countRecords,
+  drawCurve,
+  findUsualMicros,
+  quantileMicros,
+  summarizeCounts,
+} from '../histogram/latency.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { BucketCounts, CellReport, FinalReport, LoadPlan } from '../plan/plan.ts';
 import { findLimit, findNearLimit } from './loader-limit.ts';
@@ -41,11 +48,11 @@ export function collectResult(collected: Collected): LoadResult {
   const replies = sum(finals, (final) => final.replies);
   const keptUp = sum(finals, (final) => final.keptUp);
   const due = sum(finals, (final) => final.due);
-  const servicePart = all.group.service.p50 / 1000;
+  const usualMs = findUsualMicros(mergeCounts(finals.map(({ early }) => early)), all.service) / 1000;
   const scheduledMs = collected.scheduledMs ?? 0;
   const gaveUp = finals.some((final) => final.gaveUp);
   const isCut = endedEarly || gaveUp;
-  const pace = findPace(plan, { replies, keptUp, due, measuredMs, servicePart, isCut, scheduledMs });
+  const pace = findPace(plan, { replies, keptUp, due, measuredMs, usualMs, isCut, scheduledMs });
   const lateForLoader = sum(finals, (final) => final.lateForLoader);
   return {
     version: RESULT_VERSION,
@@ -100,7 +107,7 @@ function findMeasuredMs(finals: readonly FinalReport[]): number {
 
 type Pace = Pick<LoadResult, 'callsPerSecond' | 'askedPerSecond' | 'achievedShare' | 'saturated'>;
 
-/** `servicePart`: half of the calls are answered within, ms; of a counted run it is the wait after the last call. */
+/** `usualMs`: what a call usually takes; of a counted run it is the wait after the last call. */
 function findPace(
   { loop, durationMs }: LoadPlan,
   run: {
@@ -108,19 +115,19 @@ function findPace(
     keptUp: number;
     due: number;
     measuredMs: number;
-    servicePart: number;
+    usualMs: number;
     /** It did not make all of its calls. */
     isCut: boolean;
     scheduledMs: number;
   },
 ): Pace {
-  const { replies, keptUp, due, measuredMs, servicePart, isCut, scheduledMs } = run;
+  const { replies, keptUp, due, measuredMs, usualMs, isCut, scheduledMs } = run;
   const callsPerSecond = measuredMs === 0 ? 0 : (replies * 1000) / measuredMs;
   if (loop.kind === 'closed' || measuredMs === 0) {
     return { callsPerSecond, askedPerSecond: null, achievedShare: null, saturated: false };
   }
   if (loop.kind === 'replay' && scheduledMs >= MIN_JUDGED_REPLAY_MS && !isCut) {
-    const share = Math.min(1, scheduledMs / Math.max(1e-3, measuredMs - servicePart));
+    const share = Math.min(1, scheduledMs / Math.max(1e-3, measuredMs - usualMs));
     const askedPerSecond = (due * 1000) / scheduledMs;
     return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
   }
@@ -130,7 +137,7 @@ function findPace(
     return { callsPerSecond, askedPerSecond, achievedShare: share, saturated: share < SATURATED_SHARE };
   }
   const dueMs = (due * 1000) / loop.callsPerSecond;
-  const share = Math.min(1, dueMs / Math.max(1e-3, measuredMs - servicePart));
+  const share = Math.min(1, dueMs / Math.max(1e-3, measuredMs - usualMs));
   return {
     callsPerSecond,
     askedPerSecond: loop.callsPerSecond,
@@ -233,11 +240,16 @@ function judgeLoader(
 }
 
 function summarizeSendDelay(finals: readonly FinalReport[]): LoaderHealth['sendDelay'] {
-  let counts: BucketCounts = new Uint32Array(0);
-  for (const { sendDelay } of finals) if (sendDelay.length > 0) counts = addCounts(counts, sendDelay);
+  const counts = mergeCounts(finals.map(({ sendDelay }) => sendDelay));
   if (countRecords(counts) === 0) return null;
   const [p50 = 0, p99 = 0] = quantileMicros(counts, [0.5, 0.99]);
   return { p50, p99 };
+}
+
+function mergeCounts(parts: readonly BucketCounts[]): BucketCounts {
+  let counts: BucketCounts = new Uint32Array(0);
+  for (const part of parts) if (part.length > 0) counts = addCounts(counts, part);
+  return counts;
 }
 
 function sum<T>(items: readonly T[], read: (item: T) => number): number {

@@ -6,7 +6,16 @@ import { takePositionals } from '../plan/positionals.ts';
 import { findWarnings } from '../report/headline.ts';
 import { findPlanDifferences } from '../report/plan-differences.ts';
 import { findRange, joinNames } from '../report/runs.ts';
-import { describeLoop, formatBytes, formatCount, formatMicros, formatRate, formatShare, plainText } from './format.ts';
+import {
+  describeLoop,
+  formatAchieved,
+  formatBytes,
+  formatCount,
+  formatMicros,
+  formatRate,
+  formatShare,
+  plainText,
+} from './format.ts';
 import { PERCENTILES } from './percentiles.ts';
 import { readResult } from './read-result.ts';
 import type { Group, LoadResult } from './result.ts';
@@ -125,7 +134,7 @@ function listRows(results: Pair): Row[] {
     rows.push({ name, show, values: results.map(read) });
   add('answered calls/s', formatRate, (result) => result.callsPerSecond);
   add('asked calls/s', formatRate, (result) => result.askedPerSecond);
-  add('answered of asked', formatShare, (result) => result.achievedShare);
+  add('answered of asked', formatAchieved, (result) => result.achievedShare);
   add('calls', formatCount, (result) => result.calls);
   add('errors', formatCount, (result) => result.errors);
   add('share of errors', formatShare, (result) => result.errorShare);

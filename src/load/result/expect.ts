@@ -12,7 +12,7 @@ import { nearestWord, UsageError } from '../../commands/usage.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { LoadPlan } from '../plan/plan.ts';
 import { readDurationMs, readPercent, readRate } from '../plan/values.ts';
-import { formatMicros, formatRate, formatShare } from './format.ts';
+import { formatAchieved, formatMicros, formatRate, formatShare } from './format.ts';
 import { countMissing, describeMissing, liesAmongMissing } from './missing-calls.ts';
 import { findPercentile, PERCENTILES, type PercentileName } from './percentiles.ts';
 import type { Group, LoadResult } from './result.ts';
@@ -193,5 +193,6 @@ export function renderVerdicts(verdicts: readonly Verdict[]): string[] {
 
 function formatMetric(metric: Metric, value: number): string {
   if (isTime(metric)) return formatMicros(value);
-  return metric === 'rate' ? `${formatRate(value)} calls/s` : formatShare(value);
+  if (metric === 'rate') return `${formatRate(value)} calls/s`;
+  return metric === 'achieved' ? formatAchieved(value) : formatShare(value);
 }

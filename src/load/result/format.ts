@@ -44,6 +44,12 @@ export function formatShare(share: number): string {
   return `${percent >= 1 ? percent.toFixed(1) : percent.toPrecision(2)} %`;
 }
 
+/** A share of what was asked, in %. Rounded down: what is less than 98 % does not look like 98.0 %. */
+export function formatAchieved(share: number): string {
+  // The product may be a little below what it stands for.
+  return `${(Math.floor(share * 1000 + 1e-9) / 10).toFixed(1)} %`;
+}
+
 /** Bytes in MB, 10^6. */
 export function formatBytes(bytes: number): string {
   return `${TENTHS.format(bytes / 1e6)} MB`;

@@ -4,6 +4,7 @@ import type { LoadPlan } from '../plan/plan.ts';
 import {
   alignRows,
   describeLoop,
+  formatAchieved,
   formatBytes,
   formatCount,
   formatMicros,
@@ -74,7 +75,7 @@ function renderPace(result: LoadResult): string[] {
   const achieved =
     askedPerSecond === null || achievedShare === null
       ? ''
-      : `, ${formatShare(achievedShare)} of the ${formatRate(askedPerSecond)} asked`;
+      : `, ${formatAchieved(achievedShare)} of the ${formatRate(askedPerSecond)} asked`;
   const lines = [
     `achieved ${formatRate(callsPerSecond)} calls/s${achieved}`,
     `${count(calls, 'call')} over: ${count(successes, 'success', 'successes')}, ${count(errors, 'error')} (${formatShare(errorShare)})`,

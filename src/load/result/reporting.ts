@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { ExitCode, type parseFlags, UsageError } from '../../commands/usage.ts';
 import { IntervalLog, serviceFile, writeDistributions } from '../histogram/hdr-files.ts';
+import { countRecords } from '../histogram/latency.ts';
 import type { OUTPUT_FLAGS } from '../plan/flags.ts';
 import type { LoadPlan, ReplayCall } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
@@ -94,11 +95,13 @@ export async function measure(
       onSecond: (point, counts) => {
         progress.show(point);
         options.onSecond?.(point, counts);
-        if (log === null || hlog === null || !point.measured) return;
+        if (log === null || hlog === null) return;
+        // Also what is over after the end: the lines add up to the calls of the result.
+        if (!point.measured && countRecords(counts.measuredCalls.corrected) === 0) return;
         attemptWrite(hlog, () => {
           if (!isLogBegun) log.begin(Date.now() - (point.second + 1) * 1000);
           isLogBegun = true;
-          log.add(point.second, counts);
+          log.add(point.second, counts.measuredCalls);
         });
       },
     });

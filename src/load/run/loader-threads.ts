@@ -104,12 +104,16 @@ export class LoaderThreads implements AsyncDisposable {
       case 'failed':
         this.#fail(message.message);
         return;
+      case 'over':
+        this.#ports[message.thread]?.postMessage({ kind: 'over', calls: message.calls } satisfies ToLoader);
+        return;
       case 'second':
         this.onSecond(thread, message);
         return;
       case 'final':
         this.#reports[thread] = message;
         this.onFinal(thread);
+        this.#tell({ kind: 'ended', thread });
         this.#settle();
     }
   }

@@ -46,11 +46,13 @@ export class Progress {
 /** What is not measured comes before the measured time, or is the rest of the replies after it. */
 export function renderPoint(point: SeriesPoint, totalSeconds: number | null, hasMeasured: boolean): string {
   const { second, measured, callsPerSecond, errors, waiting, inFlight, corrected } = point;
-  const at = `${second + 1}${totalSeconds === null ? '' : `/${Math.ceil(totalSeconds)}`} s`;
+  // The last replies come after the end.
+  const total = Math.ceil(totalSeconds ?? Number.POSITIVE_INFINITY);
+  const at = `${Math.min(second + 1, total)}${totalSeconds === null ? '' : `/${total}`} s`;
   return [
-    at.padStart(totalSeconds === null ? 6 : String(Math.ceil(totalSeconds)).length * 2 + 3),
+    at.padStart(totalSeconds === null ? 6 : String(total).length * 2 + 3),
     `${formatRate(callsPerSecond)}/s`.padStart(10),
-    `p99 ${formatMicros(corrected.p99)}`.padEnd(11),
+    `p99 ${corrected.max === 0 ? '–' : formatMicros(corrected.p99)}`.padEnd(11),
     `errors ${formatCount(errors)}`,
     `waiting ${formatCount(waiting)}`,
     `in flight ${formatCount(inFlight)}`,

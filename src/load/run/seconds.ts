@@ -2,10 +2,15 @@ import { addCounts, quantileMicros } from '../histogram/latency.ts';
 import type { BucketCounts, SecondReport } from '../plan/plan.ts';
 import type { SeriesPoint } from '../result/result.ts';
 
-/** Latencies of one second, all threads together. */
-export interface SecondCounts {
+export interface LatencyCounts {
   readonly corrected: BucketCounts;
   readonly service: BucketCounts;
+}
+
+/** Latencies of one second, all threads together. */
+export interface SecondCounts extends LatencyCounts {
+  /** Of measured calls alone: over all seconds, those of the result. */
+  readonly measuredCalls: LatencyCounts;
 }
 
 /** Seconds that wait for a thread; then the oldest goes out without it. */
@@ -62,6 +67,10 @@ class PendingSecond implements SecondCounts {
   readonly second: number;
   corrected: BucketCounts = new Uint32Array(0);
   service: BucketCounts = new Uint32Array(0);
+  readonly measuredCalls: { corrected: BucketCounts; service: BucketCounts } = {
+    corrected: new Uint32Array(0),
+    service: new Uint32Array(0),
+  };
   #correctedMaxMs = 0;
   #serviceMaxMs = 0;
   #measured = false;
@@ -82,6 +91,10 @@ class PendingSecond implements SecondCounts {
     this.#inFlight += report.inFlight;
     this.corrected = addCounts(this.corrected, report.corrected);
     this.service = addCounts(this.service, report.service);
+    const { measuredCalls } = this;
+    const { corrected, service } = report.measuredCalls ?? report;
+    measuredCalls.corrected = addCounts(measuredCalls.corrected, corrected);
+    measuredCalls.service = addCounts(measuredCalls.service, service);
     this.#correctedMaxMs = Math.max(this.#correctedMaxMs, report.correctedMaxMs);
     this.#serviceMaxMs = Math.max(this.#serviceMaxMs, report.serviceMaxMs);
   }

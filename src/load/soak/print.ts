@@ -35,17 +35,20 @@ const HEADINGS = ['', 'median', 'first quarter', 'last quarter', 'change', 'tren
 
 /** The table of drifts with what must be known to read it. */
 export function formatDrifts(report: SoakReport): string[] {
-  const { windows, windowSeconds } = report;
   const columns = (cells: readonly string[]): string =>
     `  ${(cells[0] ?? '').padEnd(18)}${cells
       .slice(1, 5)
       .map((cell) => cell.padStart(14))
       .join('')}  ${cells[5] ?? ''}`.trimEnd();
   return [
-    `Drift over ${windows.length} windows of ${windowSeconds} s; ${describeProcess(report)}`,
+    `${describeWindows(report)}; ${describeProcess(report)}`,
     columns(HEADINGS),
     ...DRIFT_METRICS.map((metric) => columns(describeDrift(metric, report.drift[metric]))),
   ];
+}
+
+function describeWindows({ windows, windowSeconds }: SoakReport): string {
+  return `Drift over ${windows.length === 1 ? 'one window' : `${windows.length} windows`} of ${windowSeconds} s`;
 }
 
 export function describeProcess({ process: { kind, pid, ended } }: SoakReport): string {
@@ -121,7 +124,7 @@ export function renderDrifts(report: SoakReport): Html {
   );
   return html`<section aria-labelledby="drift"><h2 id="drift">Drift</h2>
 <p>${describeSoak(report)}; ${describeProcess(report)}.</p>
-<div class="scroll" role="region" tabindex="0" aria-label="Drift"><table class="groups"><caption>Drift over ${report.windows.length} windows of ${report.windowSeconds} s.</caption>
+<div class="scroll" role="region" tabindex="0" aria-label="Drift"><table class="groups"><caption>${describeWindows(report)}.</caption>
 <thead><tr><td></td>${HEADINGS.slice(1, 5).map((heading) => html`<th scope="col">${heading}</th>`)}<th scope="col" class="text">${HEADINGS[5]}</th></tr></thead><tbody>${rows}</tbody></table></div>
 <details><summary>All windows</summary><div class="scroll" role="region" tabindex="0" aria-label="Windows"><table class="groups"><caption>Numbers of each window.</caption>
 <thead><tr><th scope="col">from</th><th scope="col">calls/s</th><th scope="col">p99</th><th scope="col">errors</th><th scope="col">memory</th><th scope="col">sockets</th><th scope="col">descriptors</th></tr></thead>

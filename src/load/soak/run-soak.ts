@@ -1,6 +1,6 @@
 /** The run of a soak: windows while it lasts, a line a minute, the process looked at. */
 import type { LoadResult, SeriesPoint } from '../result/result.ts';
-import type { SecondCounts } from '../run/seconds.ts';
+import type { LatencyCounts } from '../run/seconds.ts';
 import { readProcess, readUsage } from '../run/watch.ts';
 import { chooseWindows, type ProcessUse, type SoakWindow, SoakWindows } from './windows.ts';
 
@@ -18,7 +18,7 @@ export interface SoakOptions {
   readonly pid: number;
   readonly onMinute: (window: SoakWindow) => void;
   /** Makes the run and reports its seconds. */
-  readonly measure: (onSecond: (point: SeriesPoint, counts: SecondCounts) => void) => Promise<LoadResult>;
+  readonly measure: (onSecond: (point: SeriesPoint, counts: LatencyCounts) => void) => Promise<LoadResult>;
 }
 
 /** Looking at a process with many descriptors is not free: so often in a window, within the bounds of seconds. */

@@ -5,6 +5,7 @@ import { perSecond } from '../ceiling/print.ts';
 import type { Ceiling } from '../ceiling/search.ts';
 import { StepPlans } from '../ceiling/step.ts';
 import { writeDistributions } from '../histogram/hdr-files.ts';
+import { describeNeeds } from '../plan/needs.ts';
 import type { LoadPlan } from '../plan/plan.ts';
 import { judgeExpectations, recordVerdicts, renderVerdicts } from '../result/expect.ts';
 import { formatShare } from '../result/format.ts';
@@ -30,11 +31,9 @@ export async function run(args: string[]): Promise<number> {
   else refuseTooLongSearch(plans, ceiling);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const report = await withNamespace(
-    plan,
-    () => searchAndSoak(plan, plans, settings, reporting, print, signal),
-    signal,
-  );
+  const onChecked = () => process.stderr.write(`${describeNeeds(plan)}\n`);
+  const soak = () => searchAndSoak(plan, plans, settings, reporting, print, signal);
+  const report = await withNamespace(plan, soak, signal, { onChecked });
   if (report === null) return ExitCode.FAILED;
   return await reportSoak(report, reporting, print);
 }

@@ -4,7 +4,7 @@ import { addCounts, quantileMicros } from '../histogram/latency.ts';
 import type { BucketCounts } from '../plan/plan.ts';
 import { liesAmongMissing } from '../result/missing-calls.ts';
 import type { SeriesPoint } from '../result/result.ts';
-import type { SecondCounts } from '../run/seconds.ts';
+import type { LatencyCounts } from '../run/seconds.ts';
 import type { ProcessSample } from '../run/watch.ts';
 import { type Drift, LEAST_SAMPLES, MOST_SAMPLES, measureDrift, median, type Sample } from './drift.ts';
 
@@ -63,7 +63,7 @@ export class SoakWindows {
   }
 
   /** Takes one second and what the process used then, null when that was not looked at. Seconds of the warm-up are left out. */
-  add(point: SeriesPoint, counts: SecondCounts, use: ProcessUse | null): void {
+  add(point: SeriesPoint, counts: LatencyCounts, use: ProcessUse | null): void {
     if (!point.measured) return;
     if (this.#startSecond < 0) this.#startSecond = point.second;
     const second = point.second - this.#startSecond;
@@ -105,7 +105,7 @@ class OpenWindow {
     this.#startSecond = startSecond;
   }
 
-  add(point: SeriesPoint, counts: SecondCounts, use: ProcessUse | null): void {
+  add(point: SeriesPoint, counts: LatencyCounts, use: ProcessUse | null): void {
     this.seconds++;
     this.#calls += point.callsPerSecond;
     this.#errors += point.errors;

@@ -1,5 +1,7 @@
 import { Status } from '../../wire/reply-head.ts';
 import { textOf } from '../../wire/text.ts';
+import { findUsualMicros } from '../histogram/latency.ts';
+import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
 import { findsNothing, hasResult, OPERATION_NAMES, REQUEST_NAMES } from '../plan/operations.ts';
 import { type CallFrames, COMPLETE } from './call-frames.ts';
 import type { CallSource } from './call-source.ts';
@@ -12,7 +14,7 @@ import { isEmptyResult, isTrueResult, Reply, ReplyKind, readReply } from './repl
 const CREATE = OPERATION_NAMES.indexOf('create');
 const HAS_RESULT: readonly boolean[] = REQUEST_NAMES.map(hasResult);
 const FINDS_NOTHING: readonly boolean[] = REQUEST_NAMES.map(findsNothing);
-/** Beyond the median, when replies that were merely under way at the end are awaited: timers and reading take some time. */
+/** Beyond the usual time, when replies that were merely under way at the end are awaited: timers and reading take some time. */
 const GRACE_MS = 5;
 /** How the Java class ends that says that a path is not there. */
 const MISSING_PATH = 'FileNotFoundException';
@@ -21,6 +23,8 @@ const MISSING_PATH = 'FileNotFoundException';
 export interface MeasuredTime {
   readonly startMs: number;
   readonly endMs: number;
+  /** Measured calls that are due before it are the early ones. */
+  readonly earlyEndMs: number;
   /** The run ends by time: replies within it count. Else those of measured calls, whenever they come. */
   readonly isTimed: boolean;
 }
@@ -32,7 +36,12 @@ export interface MeasuredTime {
 export class Exchange implements Sender {
   /** Set when the run begins. */
   pacer: Pacer | null = null;
-  time: MeasuredTime = { startMs: Number.POSITIVE_INFINITY, endMs: Number.POSITIVE_INFINITY, isTimed: false };
+  time: MeasuredTime = {
+    startMs: Number.POSITIVE_INFINITY,
+    endMs: Number.POSITIVE_INFINITY,
+    earlyEndMs: Number.NEGATIVE_INFINITY,
+    isTimed: false,
+  };
   /** The run ends because the server is gone. */
   givesUp = false;
   /** Calls in slots, those that close created files included. */
@@ -40,10 +49,12 @@ export class Exchange implements Sender {
   substituted = 0;
   /** Answers that count for the rate. */
   replies = 0;
-  /** Calls due in the measured time that kept up: answered before its end, or after it within the time that a call usually takes. */
+  /** Calls due in the measured time that kept up: answered before its end, or after it within the time that a call usually takes (findUsualMicros). */
   keptUp = 0;
   /** Reads of given paths, and of a replay, that were answered with nothing; measured ones. */
   nothingFound = 0;
+  /** Service times of the early calls that were answered: what calls take before a queue can have grown. */
+  readonly early: Uint32Array = createCounts();
   firstSentMs: number = Number.POSITIVE_INFINITY;
   lastReplyMs = 0;
   readonly #calls: CallSource;
@@ -252,7 +263,7 @@ export class Exchange implements Sender {
   #recordReply(connection: LoadConnection, slot: number): void {
     const { slots, nowMs } = connection;
     const isMeasured = slots.measured[slot] === 1;
-    const { startMs, endMs, isTimed } = this.time;
+    const { startMs, endMs, earlyEndMs, isTimed } = this.time;
     // Before this call is recorded: it must not lengthen its own grace.
     if (isMeasured && (!isTimed || nowMs < endMs || nowMs < this.#findGraceEnd(endMs))) this.keptUp++;
     this.#recorder.replies++;
@@ -262,6 +273,10 @@ export class Exchange implements Sender {
       nowMs - slots.dueAt[slot]!,
       nowMs - slots.sentAt[slot]!,
     );
+    if (isMeasured && slots.dueAt[slot]! < earlyEndMs) {
+      const bucket = bucketOfMs(nowMs - slots.sentAt[slot]!);
+      this.early[bucket] = this.early[bucket]! + 1;
+    }
     if (isTimed ? nowMs < startMs || nowMs >= endMs : !isMeasured) return;
     this.replies++;
     this.lastReplyMs = nowMs;
@@ -269,7 +284,10 @@ export class Exchange implements Sender {
 
   /** The end of the time in which a reply shows that the server keeps up. Asked after the end of the measured time. */
   #findGraceEnd(endMs: number): number {
-    if (this.#graceEndMs < 0) this.#graceEndMs = endMs + this.#recorder.medianServiceMs() + GRACE_MS;
+    if (this.#graceEndMs < 0) {
+      const usualMicros = findUsualMicros(this.early, this.#recorder.serviceCounts());
+      this.#graceEndMs = endMs + usualMicros / 1000 + GRACE_MS;
+    }
     return this.#graceEndMs;
   }
 

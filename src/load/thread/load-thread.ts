@@ -28,6 +28,8 @@ const MIN_UNREACHABLE_MS = 10_000;
 /** With more connections than this the kernel's table of closed ones would fill up, run after run. */
 const MAX_CLOSED_IN_ORDER = 1_000;
 const SECOND_MS = 1_000;
+/** Of the measured time, or of the calls of a run without an end: they say how long calls usually take. */
+const EARLY_SHARE = 0.1;
 const NO_COUNTS = new Uint32Array(0);
 const TOO_MANY_FILES = ' (the limit of open files: raise it with ulimit -n, or use fewer connections)';
 
@@ -62,10 +64,12 @@ export class LoadThread implements ConnectionOwner {
   #nextSweepMs = 0;
   #tick: NodeJS.Timeout | undefined;
   readonly #replayPacer: ReplayPacer | null;
+  /** Calls that are over since this turn began and that other threads wait for: for each thread the numbers there. */
+  readonly #announced = new Map<number, number[]>();
 
   /** Throws LoadError for a plan that cannot be carried out. */
   constructor(start: ThreadStart, post: (message: FromLoader) => void) {
-    const { plan, thread, replay } = start;
+    const { plan, thread, replay, links } = start;
     this.#start = start;
     this.#post = post;
     const paths = new PathTable();
@@ -92,6 +96,8 @@ export class LoadThread implements ConnectionOwner {
             this.#connections,
             findUsers(plan.users, replay),
             replay,
+            links,
+            (to, number) => this.#announce(to, number),
           )
         : null;
   }
@@ -125,6 +131,15 @@ export class LoadThread implements ConnectionOwner {
     this.#endMs = Math.min(this.#endMs, now);
     this.#exchange.time = { ...this.#exchange.time, endMs: this.#endMs };
     this.#exchange.issue(now);
+  }
+
+  /** Calls of other threads are over, by their numbers here. */
+  takeOver(calls: Int32Array): void {
+    for (const call of calls) this.#replayPacer?.onCallOver(call);
+  }
+
+  onThreadEnded(thread: number): void {
+    this.#replayPacer?.onThreadEnded(thread);
   }
 
   /** Ends without a report: nobody is there to read it. */
@@ -175,7 +190,12 @@ export class LoadThread implements ConnectionOwner {
     if (durationMs !== null) this.#endMs = this.#measureStartMs + durationMs;
     this.#pacer = this.#createPacer();
     this.#exchange.pacer = this.#pacer;
-    this.#exchange.time = { startMs: this.#measureStartMs, endMs: this.#endMs, isTimed: durationMs !== null };
+    this.#exchange.time = {
+      startMs: this.#measureStartMs,
+      endMs: this.#endMs,
+      earlyEndMs: this.#findEarlyEnd(),
+      isTimed: durationMs !== null,
+    };
     this.#lastOpenMs = performance.now();
     this.#nextSweepMs = this.#lastOpenMs + SWEEP_EACH_MS;
     for (const connection of this.#connections) if (connection.isOpen) this.#pacer.onOpen(connection);
@@ -185,6 +205,14 @@ export class LoadThread implements ConnectionOwner {
     }
     this.#tick = setInterval(() => this.#onTick(), loop.kind === 'closed' ? CLOSED_TICK_MS : TICK_MS);
     this.#onTick();
+  }
+
+  #findEarlyEnd(): number {
+    const { plan, calls } = this.#start;
+    if (plan.durationMs !== null) return this.#measureStartMs + plan.durationMs * EARLY_SHARE;
+    const first = this.#schedule.countBefore(warmupMs(plan));
+    const count = calls ?? this.#schedule.count - first;
+    return this.#startMs + this.#schedule.dueMs(first + Math.ceil(count * EARLY_SHARE));
   }
 
   /** Looks at the clock as often as the event loop goes round, which it then does without sleeping. */
@@ -268,6 +296,7 @@ export class LoadThread implements ConnectionOwner {
       kind: 'final',
       replies: exchange.replies,
       keptUp: exchange.keptUp,
+      early: exchange.early,
       nothingFound: exchange.nothingFound,
       ...this.#findMeasuredTime(nowMs),
       due: pacer?.due ?? 0,
@@ -296,6 +325,21 @@ export class LoadThread implements ConnectionOwner {
     // Not begun, or no call was due in it.
     if (this.#pacer === null || !(toMs > fromMs)) return { measuredFromMs: 0, measuredToMs: 0 };
     return { measuredFromMs: fromMs, measuredToMs: toMs };
+  }
+
+  /** One message for each thread and turn. */
+  #announce(thread: number, number: number): void {
+    if (this.#announced.size === 0) setImmediate(() => this.#postAnnounced());
+    const numbers = this.#announced.get(thread);
+    if (numbers === undefined) this.#announced.set(thread, [number]);
+    else numbers.push(number);
+  }
+
+  #postAnnounced(): void {
+    for (const [thread, numbers] of this.#announced) {
+      this.#post({ kind: 'over', thread, calls: Int32Array.from(numbers) });
+    }
+    this.#announced.clear();
   }
 
   #fail(message: string): void {

@@ -12,8 +12,19 @@ export default async function run(start: ThreadStart): Promise<void> {
   try {
     const load = new LoadThread(start, post);
     port.on('message', (message: ToLoader) => {
-      if (message.kind === 'begin') load.begin(message.startAtEpochMs);
-      else load.stop();
+      switch (message.kind) {
+        case 'begin':
+          load.begin(message.startAtEpochMs);
+          return;
+        case 'stop':
+          load.stop();
+          return;
+        case 'over':
+          load.takeOver(message.calls);
+          return;
+        case 'ended':
+          load.onThreadEnded(message.thread);
+      }
     });
     port.on('close', () => load.abandon());
     load.connect();

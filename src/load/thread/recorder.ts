@@ -1,4 +1,3 @@
-import { quantileMicros } from '../histogram/latency.ts';
 import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
 import { OPERATION_NAMES } from '../plan/operations.ts';
 import type { CellReport, SecondReport } from '../plan/plan.ts';
@@ -40,6 +39,10 @@ export class Recorder {
   readonly #cells: (Cell | null)[];
   readonly #corrected: Uint32Array = createCounts();
   readonly #service: Uint32Array = createCounts();
+  /** Of these, calls that are not measured. */
+  readonly #otherCorrected: Uint32Array = createCounts();
+  readonly #otherService: Uint32Array = createCounts();
+  #others = 0;
   #correctedMaxMs = 0;
   #serviceMaxMs = 0;
 
@@ -67,14 +70,13 @@ export class Recorder {
     return (cell % (this.#targets + 1)) - 1;
   }
 
-  /** Service time that half of the measured calls so far took at most, ms; 0 without any. Not for each call: it adds up all cells. */
-  medianServiceMs(): number {
+  /** Service times of the measured calls so far. Not for each call: it adds up all cells. */
+  serviceCounts(): Uint32Array {
     const counts = createCounts();
     for (const cell of this.#cells) {
       if (cell !== null) for (let i = 0; i < counts.length; i++) counts[i] = counts[i]! + cell.service[i]!;
     }
-    const [micros = 0] = quantileMicros(counts, [0.5]);
-    return micros / 1000;
+    return counts;
   }
 
   recordLatency(cell: number, isMeasured: boolean, correctedMs: number, serviceMs: number): void {
@@ -84,7 +86,12 @@ export class Recorder {
     countOne(this.#service, service);
     if (correctedMs > this.#correctedMaxMs) this.#correctedMaxMs = correctedMs;
     if (serviceMs > this.#serviceMaxMs) this.#serviceMaxMs = serviceMs;
-    if (!isMeasured) return;
+    if (!isMeasured) {
+      countOne(this.#otherCorrected, corrected);
+      countOne(this.#otherService, service);
+      this.#others++;
+      return;
+    }
     const into = this.#cells[cell] ?? this.#open(cell);
     countOne(into.corrected, corrected);
     countOne(into.service, service);
@@ -120,6 +127,13 @@ export class Recorder {
       inFlight,
       corrected: this.#corrected.slice(),
       service: this.#service.slice(),
+      measuredCalls:
+        this.#others === 0
+          ? null
+          : {
+              corrected: subtract(this.#corrected, this.#otherCorrected),
+              service: subtract(this.#service, this.#otherService),
+            },
       correctedMaxMs: this.#correctedMaxMs,
       serviceMaxMs: this.#serviceMaxMs,
     };
@@ -128,6 +142,11 @@ export class Recorder {
     this.sent = 0;
     this.#corrected.fill(0);
     this.#service.fill(0);
+    if (this.#others > 0) {
+      this.#otherCorrected.fill(0);
+      this.#otherService.fill(0);
+      this.#others = 0;
+    }
     this.#correctedMaxMs = 0;
     this.#serviceMaxMs = 0;
     return report;
@@ -161,6 +180,10 @@ export class Recorder {
 
 function countOne(counts: Uint32Array, bucket: number): void {
   counts[bucket] = counts[bucket]! + 1;
+}
+
+function subtract(all: Uint32Array, some: Uint32Array): Uint32Array {
+  return all.map((count, bucket) => count - some[bucket]!);
 }
 
 /** The first line: Java appends a stack trace. */

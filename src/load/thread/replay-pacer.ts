@@ -1,5 +1,5 @@
 import { bucketOfMs, createCounts } from '../histogram/latency-buckets.ts';
-import type { ReplayCall } from '../plan/plan.ts';
+import type { ReplayCall, ReplayLinks } from '../plan/plan.ts';
 import { LoadError } from '../run/load-error.ts';
 import type { LoadConnection } from './connection.ts';
 import { LATE_MS, type Pacer, type Sender, takesCalls } from './pacer.ts';
@@ -8,6 +8,11 @@ import type { Schedule } from './schedule.ts';
 
 /** No call. */
 const NONE = -1;
+/** In ReplayLinks.awaited: call, thread, number. */
+const AWAITED_NUMBERS = 3;
+
+/** Tells another thread that a call is over, by the number that it has there. */
+export type Announce = (thread: number, number: number) => void;
 
 /** The connections of one user, and the calls that wait for a slot of them: a list from `first` to `last`, linked by number. */
 class UserLine {
@@ -21,7 +26,8 @@ class UserLine {
 /**
  * The calls of a log: each is due at its time and goes to a connection of its user; a user without a free slot holds up no other. A call that
  * comes due while those are not over that it must not overtake waits for them first: without that, a pause of server or loader would make calls
- * meet what others have not made yet, or have removed already.
+ * meet what others have not made yet, or have removed already. Calls of other threads have numbers beyond those of the schedule here; these threads
+ * say when they are over.
  */
 export class ReplayPacer implements Pacer {
   lateForSlots = 0;
@@ -45,6 +51,11 @@ export class ReplayPacer implements Pacer {
   /** For each call the first that waits for it. */
   readonly #firstHeld: Int32Array;
   readonly #isCallOver: Uint8Array;
+  readonly #links: ReplayLinks;
+  /** Where in links.awaited a call begins that another thread waits for, and the next such place of the same call; NONE: nobody waits any more. */
+  readonly #firstAwaited: Int32Array;
+  readonly #nextAwaited: Int32Array;
+  readonly #announce: Announce;
   #heldMeasured = 0;
   readonly #woken: UserLine[] = [];
   #lastCall: number;
@@ -62,6 +73,8 @@ export class ReplayPacer implements Pacer {
     connections: readonly LoadConnection[],
     userOf: Int32Array,
     calls: readonly Pick<ReplayCall, 'after'>[],
+    links: ReplayLinks,
+    announce: Announce,
   ) {
     this.#sender = sender;
     this.#schedule = schedule;
@@ -75,8 +88,17 @@ export class ReplayPacer implements Pacer {
     }
     this.#after = new Int32Array(this.#afterStarts[schedule.count]!);
     for (const [call, { after = [] }] of calls.entries()) this.#after.set(after, this.#afterStarts[call]!);
-    this.#firstHeld = new Int32Array(schedule.count).fill(NONE);
-    this.#isCallOver = new Uint8Array(schedule.count);
+    this.#firstHeld = new Int32Array(schedule.count + links.foreign.length).fill(NONE);
+    this.#isCallOver = new Uint8Array(schedule.count + links.foreign.length);
+    this.#links = links;
+    this.#announce = announce;
+    this.#firstAwaited = new Int32Array(schedule.count).fill(NONE);
+    this.#nextAwaited = new Int32Array(links.awaited.length / AWAITED_NUMBERS);
+    for (let at = 0; at < this.#nextAwaited.length; at++) {
+      const call = links.awaited[at * AWAITED_NUMBERS]!;
+      this.#nextAwaited[at] = this.#firstAwaited[call]!;
+      this.#firstAwaited[call] = at;
+    }
     for (const { user } of connections) this.#lines[user] ??= new UserLine();
     for (const user of userOf) {
       if (this.#lines[user] === undefined) throw new LoadError('replay: a user of the log has no connection');
@@ -109,7 +131,9 @@ export class ReplayPacer implements Pacer {
   }
 
   onCallOver(call: number): void {
+    if (this.#isCallOver[call] === 1) return;
     this.#isCallOver[call] = 1;
+    if (call < this.#firstAwaited.length) this.#tellOthers(call);
     let held = this.#firstHeld[call]!;
     this.#firstHeld[call] = NONE;
     while (held !== NONE) {
@@ -118,6 +142,14 @@ export class ReplayPacer implements Pacer {
       if (before !== NONE) this.#hold(held, before);
       else this.#release(held);
       held = next;
+    }
+  }
+
+  /** A thread has ended: what it has not made, it never will, and nobody waits for it. */
+  onThreadEnded(thread: number): void {
+    const { foreign } = this.#links;
+    for (let i = 0; i < foreign.length; i++) {
+      if (foreign[i] === thread) this.onCallOver(this.#firstAwaited.length + i);
     }
   }
 
@@ -171,6 +203,13 @@ export class ReplayPacer implements Pacer {
     if (this.isOver) return 0;
     const dueBy = Math.min(this.#lastCall, this.#schedule.countBefore(nowMs - this.startMs));
     return this.#waiting + Math.max(0, dueBy - this.#next);
+  }
+
+  #tellOthers(call: number): void {
+    const { awaited } = this.#links;
+    for (let at = this.#firstAwaited[call]!; at !== NONE; at = this.#nextAwaited[at]!) {
+      this.#announce(awaited[at * AWAITED_NUMBERS + 1]!, awaited[at * AWAITED_NUMBERS + 2]!);
+    }
   }
 
   /** Of a call that is about to be sent and has waited for nothing. */
