@@ -57,6 +57,21 @@ describe('mount entries through the admin port', () => {
     expect(await paths(rig)).toEqual(['/a', '/a/c', '/a-x']);
   });
 
+  it('hold the marks that a tool names as false, as Java routers store them', async () => {
+    await using rig = await AdminRig.start();
+    const type = messageType('hadoop.hdfs.MountTableRecordProto');
+    const stored = (): object => decode(type, rig.store?.records('MountTable').get('/a')?.raw.bytes ?? Buffer.alloc(0));
+    const named = (): string[] => ['readOnly', 'faultTolerant'].filter((mark) => Object.hasOwn(stored(), mark));
+    await rig.call(ROUTER_USER, 'addMountTableEntry', { entry: mountMessage('/a') });
+    expect(named()).toEqual([]);
+    await rig.call(ROUTER_USER, 'updateMountTableEntry', { entry: mountMessage('/a', { readOnly: false }) });
+    expect(named()).toEqual(['readOnly']);
+    expect(Object.hasOwn((await entryOf(rig, '/a')) ?? {}, 'readOnly')).toBe(true);
+    await rig.call(ROUTER_USER, 'updateMountTableEntry', { entry: mountMessage('/a', { faultTolerant: false }) });
+    expect(named()).toEqual(['readOnly', 'faultTolerant']);
+    expect(stored()).toMatchObject({ readOnly: false, faultTolerant: false });
+  });
+
   it('of several in one call: none when one is wrong, else each that can be, with the names of the others', async () => {
     await using rig = await AdminRig.start();
     const add = (entry: object[]): Promise<Plain> => rig.call(ROUTER_USER, 'addMountTableEntries', { entry });
