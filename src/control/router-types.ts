@@ -26,8 +26,10 @@ export interface RouterServices {
 
 /** The router's administration, opened before clients are served. */
 export interface OpenAdministration {
-  /** host:port for this router's record; '' without an admin port. */
+  /** host:port as it was configured; '' without an admin port. */
   readonly adminAddress: string;
+  /** host:port for this router's record; '' without an admin port. */
+  readonly recordedAddress: string;
   stop(): Promise<void>;
 }
 
