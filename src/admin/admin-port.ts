@@ -1,4 +1,4 @@
-import { formatAddress } from '../config/address.ts';
+import { formatAddress, type HostPort } from '../config/address.ts';
 import type { AdminSettings } from '../config/admin-settings.ts';
 import type { Log } from '../control/log.ts';
 import { ListenError } from '../control/router-types.ts';
@@ -45,9 +45,9 @@ export class AdminPort implements AsyncDisposable {
     return this.#server.port;
   }
 
-  /** host:port for this router's record, by which other routers reach it; only while it listens. */
-  get address(): string {
-    return formatAddress(this.#options.settings.reachableHost, this.port);
+  /** Where other routers and tools reach it; only while it listens. */
+  get address(): HostPort {
+    return { host: this.#options.settings.reachableHost, port: this.port };
   }
 
   /** Rejects with ListenError when the port cannot be had. */

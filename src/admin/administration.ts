@@ -1,8 +1,10 @@
+import { formatAddress } from '../config/address.ts';
 import type { AdminSettings } from '../config/admin-settings.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { Groups } from '../config/groups.ts';
 import type { Impersonation } from '../control/impersonation.ts';
 import type { Log } from '../control/log.ts';
+import { type LookUpName, recordedAddress } from '../control/membership/addresses.ts';
 import type { DisabledNameservices } from '../control/store/disabled.ts';
 import type { RouterRecords } from '../control/store/router-records.ts';
 import type { StateStore } from '../control/store/state-store.ts';
@@ -44,6 +46,8 @@ export interface AdministrationOptions {
   readonly usage: UsageFigures;
   /** Null: quotas are off. */
   readonly quotas: QuotaPush | null;
+  /** The name of a numeric admin address; left out: the name service is asked. */
+  readonly lookUpName?: LookUpName;
   readonly log: Log;
 }
 
@@ -54,6 +58,8 @@ export class Administration implements AsyncDisposable {
   readonly router: RouterVerbs;
   readonly #refresh: RouterRefresh | null;
   readonly #port: AdminPort | null;
+  readonly #lookUpName: LookUpName | undefined;
+  #recordedAddress = '';
 
   constructor(options: AdministrationOptions) {
     const { settings, admin, stateStore, safeMode, groups, impersonation, lookup, known, usage, quotas, log } = options;
@@ -63,6 +69,7 @@ export class Administration implements AsyncDisposable {
       await options.published?.();
       return isLoaded;
     };
+    this.#lookUpName = options.lookUpName;
     this.access = new Access({
       routerUser,
       superGroup,
@@ -78,7 +85,7 @@ export class Administration implements AsyncDisposable {
               await stateStore.store.requireFresh('RouterState');
               return stateStore.routers.all();
             },
-            ownAdminAddress: () => this.adminAddress,
+            ownAdminAddress: () => this.recordedAddress,
             user: routerUser,
             reload,
             log,
@@ -117,9 +124,14 @@ export class Administration implements AsyncDisposable {
     this.#port = admin.enabled ? new AdminPort({ settings: admin, services, refusalOf, log }) : null;
   }
 
-  /** host:port for this router's record in the State Store; '' without an admin port. After `start`. */
+  /** host:port as it was configured; '' without an admin port. After `start`. */
   get adminAddress(): string {
-    return this.#port?.address ?? '';
+    return this.#port === null ? '' : formatAddress(this.#port.address.host, this.#port.address.port);
+  }
+
+  /** host:port for this router's record in the State Store, by name as Java routers write it; '' without an admin port. After `start`. */
+  get recordedAddress(): string {
+    return this.#recordedAddress;
   }
 
   /** Port that it listens on; 0 without. */
@@ -129,7 +141,9 @@ export class Administration implements AsyncDisposable {
 
   /** Opens the admin port. Rejects with ListenError when it cannot be had. */
   async start(): Promise<void> {
-    await this.#port?.start();
+    if (this.#port === null) return;
+    await this.#port.start();
+    this.#recordedAddress = await recordedAddress(this.#port.address, this.#lookUpName);
   }
 
   async stop(): Promise<void> {

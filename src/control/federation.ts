@@ -244,8 +244,9 @@ export class Federation {
     return { store, routers, safeMode, mounts: new MountRecords(store), disabled: new DisabledNameservices(store) };
   }
 
+  /** Without the store's mount table calls are refused as in safe mode, even where that is off: others must not count on this router. */
   #tellStatus({ routers, safeMode }: Stored): void {
-    routers.setStatus(safeMode?.isOn === true ? 'SAFEMODE' : 'RUNNING');
+    routers.setStatus(safeMode?.isOn === true || this.#table !== 'inForce' ? 'SAFEMODE' : 'RUNNING');
   }
 
   #cacheAge(store: StateStore): CacheAge {
@@ -286,11 +287,13 @@ export class Federation {
     if (!this.#isStopped) this.#putInForce(stored);
   }
 
-  #putInForce({ safeMode }: Stored): void {
+  #putInForce(stored: Stored): void {
+    const { safeMode } = stored;
     this.#table = 'inForce';
     if (safeMode !== null) safeMode.check();
     // Without safe mode only a table that was never read keeps calls away.
     else this.#options.block.setSafeMode(SafeModeLevel.OFF);
+    this.#tellStatus(stored);
   }
 
   #onMounts(): void {

@@ -26,10 +26,12 @@ export interface RouterServices {
 
 /** The router's administration and its HTTP server, opened before clients are served. */
 export interface OpenAdministration {
-  /** host:port for this router's record; '' without an admin port. */
+  /** host:port as it was configured; '' without an admin port. */
   readonly adminAddress: string;
   /** host:port of the HTTP server; '' without one. */
   readonly httpAddress: string;
+  /** host:port for this router's record; '' without an admin port. */
+  readonly recordedAddress: string;
   stop(): Promise<void>;
 }
 

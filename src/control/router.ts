@@ -159,7 +159,7 @@ class Router implements RunningRouter, ThreadEvents {
     for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
     const port = await this.#listeners.all;
     this.rpc = `${settings.rpcHost.includes(':') ? `[${settings.rpcHost}]` : settings.rpcHost}:${port}`;
-    this.#federation.serve(this.admin);
+    this.#federation.serve(this.#administration?.recordedAddress ?? '');
     this.#log.info(
       {
         rpc: this.rpc,

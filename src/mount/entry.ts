@@ -33,6 +33,9 @@ export interface MountQuota {
   types: { type: StorageType; quota: bigint; consumed: bigint }[];
 }
 
+export const MOUNT_MARKS = ['readOnly', 'faultTolerant'] as const;
+export type MountMark = (typeof MOUNT_MARKS)[number];
+
 /** One record of the mount table with all fields of the State Store, defaults filled in. Dates are ms since 1970, 0 when absent. */
 export interface MountEntry {
   sourcePath: string;
@@ -40,6 +43,8 @@ export interface MountEntry {
   order: MountOrder;
   readOnly: boolean;
   faultTolerant: boolean;
+  /** Marks that the record holds although they are false; left out: none. Java routers write what an administrator has named. */
+  falseMarks?: readonly MountMark[];
   owner: string;
   group: string;
   /** Permission bits, e.g. 0o755. */

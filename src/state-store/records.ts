@@ -5,6 +5,7 @@
 import { type Enum, type Message, Reader } from 'protobufjs';
 import {
   emptyEntry,
+  MOUNT_MARKS,
   type MountDefaults,
   type MountEntry,
   ORDERS,
@@ -127,6 +128,8 @@ export function readMount(bytes: Buffer, defaults: MountDefaults): Decoded<Mount
   else entry.order = known;
   entry.readOnly = plain['readOnly'] === true;
   entry.faultTolerant = plain['faultTolerant'] === true;
+  const falseMarks = MOUNT_MARKS.filter((mark) => plain[mark] === false);
+  if (falseMarks.length > 0) entry.falseMarks = falseMarks;
   entry.owner = text(plain, 'ownerName') || entry.owner;
   entry.group = text(plain, 'groupName') || entry.group;
   if (plain['mode'] !== undefined) entry.mode = plain['mode'] as number;
@@ -175,9 +178,10 @@ export function encodeMount(entry: MountEntry, original: MountRecord | null = nu
       spaceQuota: quota.spaceQuota,
     },
   };
-  // As Java writes them: flags only when set or written before, types only when there are any.
-  for (const flag of ['readOnly', 'faultTolerant'] as const) {
-    if (entry[flag] || (original !== null && Object.hasOwn(original.message, flag))) plain[flag] = entry[flag];
+  // As Java writes them: marks only when set, named or written before, types only when there are any.
+  for (const mark of MOUNT_MARKS) {
+    const isNamed = entry.falseMarks?.includes(mark) || (original !== null && Object.hasOwn(original.message, mark));
+    if (entry[mark] || isNamed) plain[mark] = entry[mark];
   }
   if (orderIsKnown) plain['destOrder'] = order;
   if (quota.types.length > 0) {

@@ -14,6 +14,7 @@ import { decode, encode, messageType, type Plain } from '../../src/wire/messages
 import { AdminRig, mountMessage, ROUTER_USER } from '../support/admin-rig.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { within } from '../support/wait.ts';
+import { mount } from '../unit/mount-samples.ts';
 
 async function refusalOf(work: Promise<unknown>): Promise<RemoteError> {
   try {
@@ -55,6 +56,21 @@ describe('mount entries through the admin port', () => {
     expect(await rig.call(ROUTER_USER, 'removeMountTableEntry', { srcPath: '/b' })).toEqual({ status: true });
     expect(await rig.call(ROUTER_USER, 'removeMountTableEntry', { srcPath: '/b' })).toEqual({ status: false });
     expect(await paths(rig)).toEqual(['/a', '/a/c', '/a-x']);
+  });
+
+  it('hold the marks that a tool names as false, as Java routers store them', async () => {
+    await using rig = await AdminRig.start();
+    const type = messageType('hadoop.hdfs.MountTableRecordProto');
+    const stored = (): object => decode(type, rig.store?.records('MountTable').get('/a')?.raw.bytes ?? Buffer.alloc(0));
+    const named = (): string[] => ['readOnly', 'faultTolerant'].filter((mark) => Object.hasOwn(stored(), mark));
+    await rig.call(ROUTER_USER, 'addMountTableEntry', { entry: mountMessage('/a') });
+    expect(named()).toEqual([]);
+    await rig.call(ROUTER_USER, 'updateMountTableEntry', { entry: mountMessage('/a', { readOnly: false }) });
+    expect(named()).toEqual(['readOnly']);
+    expect(Object.hasOwn((await entryOf(rig, '/a')) ?? {}, 'readOnly')).toBe(true);
+    await rig.call(ROUTER_USER, 'updateMountTableEntry', { entry: mountMessage('/a', { faultTolerant: false }) });
+    expect(named()).toEqual(['readOnly', 'faultTolerant']);
+    expect(stored()).toMatchObject({ readOnly: false, faultTolerant: false });
   });
 
   it('of several in one call: none when one is wrong, else each that can be, with the names of the others', async () => {
@@ -296,6 +312,22 @@ describe('other routers', () => {
     await two.call(ROUTER_USER, 'removeMountTableEntry', { srcPath: '/x' });
     expect(await paths(one)).toEqual([]);
     await gone[Symbol.asyncDispose]();
+  });
+
+  it('are found by name, as Java routers write it, where the admin address is numeric', async () => {
+    const set = { 'dfs.federation.router.mount-table.cache.update': 'true' };
+    const lookUpName = (): Promise<string> => Promise.resolve('localhost');
+    await using one = await AdminRig.start({ memory: new MemoryStore({ isVersioned: false }), set, lookUpName });
+    const { port, adminAddress } = one.administration;
+    await one.register();
+    expect(one.routers?.all().map((record) => record.adminAddress)).toEqual([`localhost:${port}`]);
+    // What it prints at the start stays as it was configured.
+    expect(adminAddress).toBe(`127.0.0.1:${port}`);
+    // A change of its own does not come back to it over that address.
+    await one.administration.stop();
+    const superuser = await one.administration.access.callerOf(ROUTER_USER);
+    expect(await one.administration.mounts.add(superuser, mount('/x', ['ns0:/x']))).toBe(true);
+    expect(one.lines.filter((line) => line.includes('a router was not told'))).toEqual([]);
   });
 
   it('that do not answer are waited for as long as configured', async () => {

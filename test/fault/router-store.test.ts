@@ -10,7 +10,7 @@ import { startRouter } from '../../src/control/router.ts';
 import { ListenError, type RouterServices, type RunningRouter } from '../../src/control/router-types.ts';
 import type { MountEntry } from '../../src/mount/entry.ts';
 import { escapeKey } from '../../src/state-store/record-names.ts';
-import { encodeMount } from '../../src/state-store/records.ts';
+import { decodeRouter, encodeMount } from '../../src/state-store/records.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
 import { type MemoryDriver, MemoryStore } from '../support/memory-store.ts';
 import { decodeResponse, RawClient } from '../support/raw-client.ts';
@@ -165,6 +165,10 @@ describe('a store that is read late', () => {
     await start({ 'dfs.federation.router.safemode.enable': enabled });
     using client = await connect();
     expect(await outcomeOf(client, '/a/x')).toBe(STANDBY);
+    const says = (status: string) => () =>
+      Array.from(memory.records('RouterState').values(), ({ bytes }) => decodeRouter(bytes).record.status)[0] ===
+      status;
+    await waitUntil(says('SAFEMODE'), 'other routers know that it refuses calls');
     driver.reads.open();
     const seen = new Set<string>();
     await waitUntil(async () => {
@@ -172,6 +176,7 @@ describe('a store that is read late', () => {
       return seen.has('ns1:/a/x');
     }, 'the mount point is in force');
     expect([...seen]).toEqual([STANDBY, 'ns1:/a/x']);
+    await waitUntil(says('RUNNING'), 'other routers know that it serves');
   });
 
   it.each(['true', 'false'])('an empty mount table is one, too (safemode.enable %s)', async (enabled) => {

@@ -30,6 +30,8 @@ const HISTORIES: readonly (readonly string[])[] = [
   ['-add MOUNT ns0 /t', '-add MOUNT ns1 /t -order RANDOM'],
   ['-add MOUNT ns0 /t', '-update MOUNT ns1 /t -readonly true -owner bob -mode 1777'],
   ['-add MOUNT ns0,ns1 /t -order SPACE -faulttolerant', '-update MOUNT -faulttolerant false -order HASH'],
+  ['-add MOUNT ns0 /t', '-update MOUNT -readonly false -faulttolerant false'],
+  ['-add MOUNT ns0 /t', '-update MOUNT -readonly false', '-update MOUNT -owner bob'],
   ['-add MOUNT ns0 /nowhere', '-setQuota MOUNT -nsQuota 100 -ssQuota 10k'],
   ['-add MOUNT ns0 /nowhere', '-setStorageTypeQuota MOUNT -storageType SSD 5000000', '-setQuota MOUNT -nsQuota 7'],
   ['-add MOUNT ns0 /nowhere', '-setQuota MOUNT -nsQuota 100', '-clrQuota MOUNT'],

@@ -9,6 +9,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { readStoreSettings } from '../../src/config/store-settings.ts';
 import { Impersonation } from '../../src/control/impersonation.ts';
 import type { Log } from '../../src/control/log.ts';
+import type { LookUpName } from '../../src/control/membership/addresses.ts';
 import { RpcClient } from '../../src/control/rpc-client.ts';
 import { SafeMode } from '../../src/control/safe-mode.ts';
 import { DisabledNameservices } from '../../src/control/store/disabled.ts';
@@ -35,6 +36,8 @@ export interface AdminRigOptions {
   readonly safeMode?: boolean;
   /** User that the router runs as. */
   readonly user?: string;
+  /** The name of the admin port's address; left out: it has none. */
+  readonly lookUpName?: LookUpName;
 }
 
 /** The main thread's side of one router, as far as administration goes, on a State Store in memory. */
@@ -88,7 +91,7 @@ export class AdminRig implements AsyncDisposable {
       compileInfo: '',
       startedMs: 1,
       get adminAddress(): string {
-        return rig.administration.adminAddress;
+        return rig.administration.recordedAddress;
       },
     };
     this.routers = this.store === null ? null : new RouterRecords(this.store, identity, 60_000, log);
@@ -112,6 +115,7 @@ export class AdminRig implements AsyncDisposable {
       known: () => KNOWN,
       usage: options.usage ?? { usageOf: () => null },
       quotas: options.quotas ?? null,
+      lookUpName: options.lookUpName ?? ((address) => Promise.resolve(address)),
       log,
     });
   }

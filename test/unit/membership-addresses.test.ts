@@ -5,7 +5,7 @@ import {
   type MonitoredNamenode,
   nameOf,
   readMonitored,
-  recordedRpcAddress,
+  recordedAddress,
 } from '../../src/control/membership/addresses.ts';
 import { readMembershipSettings } from '../../src/control/membership/settings.ts';
 import type { Settings, Topology } from '../../src/shared/settings.ts';
@@ -75,24 +75,24 @@ describe('addresses of NameNodes', () => {
 describe('the RPC address in records', () => {
   it('is by name where a numeric one has a name', async () => {
     const lookUp = (): Promise<string> => Promise.resolve('localhost');
-    expect(await recordedRpcAddress({ host: '127.0.0.1', port: 8020 }, lookUp)).toBe('localhost:8020');
-    expect(await recordedRpcAddress({ host: '::1', port: 8020 }, lookUp)).toBe('localhost:8020');
-    expect(await recordedRpcAddress({ host: 'nn1', port: 8020 }, () => Promise.reject(new Error('asked')))).toBe(
+    expect(await recordedAddress({ host: '127.0.0.1', port: 8020 }, lookUp)).toBe('localhost:8020');
+    expect(await recordedAddress({ host: '::1', port: 8020 }, lookUp)).toBe('localhost:8020');
+    expect(await recordedAddress({ host: 'nn1', port: 8020 }, () => Promise.reject(new Error('asked')))).toBe(
       'nn1:8020',
     );
   });
 
   it('stays as it is where it has none', async () => {
     const fails = (): Promise<string> => Promise.reject(new Error('no name'));
-    expect(await recordedRpcAddress({ host: '10.0.0.1', port: 8020 }, fails)).toBe('10.0.0.1:8020');
-    expect(await recordedRpcAddress({ host: '::2', port: 8020 }, (address) => Promise.resolve(address))).toBe(
+    expect(await recordedAddress({ host: '10.0.0.1', port: 8020 }, fails)).toBe('10.0.0.1:8020');
+    expect(await recordedAddress({ host: '::2', port: 8020 }, (address) => Promise.resolve(address))).toBe(
       '[::2]:8020',
     );
   });
 
   it('waits for no name service that hangs', async () => {
     const hangs = (): Promise<string> => new Promise(() => {});
-    expect(await recordedRpcAddress({ host: '10.0.0.1', port: 8020 }, hangs)).toBe('10.0.0.1:8020');
+    expect(await recordedAddress({ host: '10.0.0.1', port: 8020 }, hangs)).toBe('10.0.0.1:8020');
   });
 });
 

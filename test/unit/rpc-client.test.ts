@@ -1,20 +1,33 @@
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { HdfsClient } from '../../src/control/hdfs-client.ts';
-import {
-  type ConnectOptions,
-  MAX_OUTSTANDING_CALLS,
-  RemoteError,
-  RpcClient,
-  RpcError,
-} from '../../src/control/rpc-client.ts';
+import { MAX_OUTSTANDING_CALLS, RemoteError, RpcClient, RpcError } from '../../src/control/rpc-client.ts';
 import { encodeDelimited, MessageError, messageType, type Plain, readDelimited } from '../../src/wire/messages.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
+import {
+  bodyOf,
+  CLIENT_ID,
+  CLIENT_PROTOCOL,
+  failure,
+  framed,
+  type Request,
+  readRequest,
+  type Script,
+  ScriptedServer,
+  statusOf,
+  success,
+} from '../support/scripted-rpc-server.ts';
 
-const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
-/** Client id of the captured frames 02 to 18. */
-const CLIENT_ID = Buffer.from('abb53d07b2ac4da79ed9b80d7118666a', 'hex');
 const CONTEXT_CALL_ID = -3;
+
+const opened: Disposable[] = [];
+afterEach(() => disposeOpened(opened));
+
+async function listen(script: Script): Promise<ScriptedServer> {
+  const server = await ScriptedServer.listen(script);
+  opened.push(server);
+  return server;
+}
 
 function vector(name: string): Buffer {
   return Buffer.from(readFileSync(new URL(`frames/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
@@ -30,114 +43,6 @@ function answer(name: string, request: Request): Buffer {
   return framed([encodeDelimited(type, header), frame.subarray(next)]);
 }
 
-function success(request: Request, responseType: string, response: object): Buffer {
-  const { callId, clientId, retryCount } = request.header;
-  const header = { callId, clientId, retryCount, status: 'SUCCESS', serverIpcVersionNum: 9 };
-  const headerBytes = encodeDelimited(messageType('hadoop.common.RpcResponseHeaderProto'), header);
-  return framed([headerBytes, encodeDelimited(messageType(responseType), response)]);
-}
-
-function framed(parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts);
-  const prefix = Buffer.alloc(4);
-  prefix.writeUInt32BE(body.length);
-  return Buffer.concat([prefix, body]);
-}
-
-/** One frame of a client as the scripted server sees it. */
-interface Request {
-  readonly frame: Buffer;
-  readonly header: Plain;
-  /** Name of the method, '' for what is not a call. */
-  readonly method: string;
-  /** Position of the message after the headers. */
-  readonly bodyStart: number;
-}
-
-function readRequest(frame: Buffer): Request {
-  const { message: header, next } = readDelimited(messageType('hadoop.common.RpcRequestHeaderProto'), frame, 4);
-  if ((header['callId'] as number) < 0) {
-    return { frame, header, method: '', bodyStart: next };
-  }
-  const call = readDelimited(messageType('hadoop.common.RequestHeaderProto'), frame, next);
-  return { frame, header, method: call.message['methodName'] as string, bodyStart: call.next };
-}
-
-function bodyOf(request: Request, type: string): Plain {
-  return readDelimited(messageType(type), request.frame, request.bodyStart).message;
-}
-
-type Script = (request: Request, socket: Socket) => void;
-
-const cleanUps: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) {
-    cleanUp();
-  }
-});
-
-/** A server that cuts what clients send into frames and leaves the answers to the script. */
-class ScriptedServer {
-  readonly server: Server;
-  readonly preambles: Buffer[] = [];
-  readonly requests: Request[] = [];
-
-  private constructor(server: Server) {
-    this.server = server;
-  }
-
-  static async listen(script: Script): Promise<ScriptedServer> {
-    const server = createServer();
-    const scripted = new ScriptedServer(server);
-    const sockets = new Set<Socket>();
-    server.on('connection', (socket) => {
-      sockets.add(socket);
-      let bytes = Buffer.alloc(0);
-      let greeted = false;
-      socket.on('error', () => undefined);
-      socket.on('data', (chunk) => {
-        bytes = Buffer.concat([bytes, chunk]);
-        if (!greeted && bytes.length >= 7) {
-          greeted = true;
-          scripted.preambles.push(bytes.subarray(0, 7));
-          bytes = bytes.subarray(7);
-        }
-        while (greeted && bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32BE(0)) {
-          const end = 4 + bytes.readUInt32BE(0);
-          const request = readRequest(bytes.subarray(0, end));
-          bytes = bytes.subarray(end);
-          scripted.requests.push(request);
-          script(request, socket);
-        }
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUps.push(() => {
-      server.close();
-      for (const socket of sockets) {
-        socket.destroy();
-      }
-    });
-    return scripted;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  async connect(options: Partial<ConnectOptions> = {}): Promise<RpcClient> {
-    const client = await RpcClient.connect({
-      host: '127.0.0.1',
-      port: this.port,
-      user: 'alice',
-      clientId: CLIENT_ID,
-      ...options,
-    });
-    cleanUps.push(() => client.close());
-    return client;
-  }
-}
-
 function getFileInfo(
   client: RpcClient,
   options: object = {},
@@ -147,16 +52,9 @@ function getFileInfo(
   return client.call(CLIENT_PROTOCOL, 'getFileInfo', `${stem}RequestProto`, `${stem}ResponseProto`, { src }, options);
 }
 
-async function failure(promise: Promise<unknown>): Promise<Error> {
-  return promise.then(
-    () => expect.unreachable('the promise should have been rejected'),
-    (error: unknown) => error as Error,
-  );
-}
-
 describe('bytes', () => {
   it('preamble, context and call are those of a Java client; its answer is read', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(vector('04-getFileInfo-response'));
     });
     const client = await server.connect();
@@ -175,7 +73,7 @@ describe('bytes', () => {
     const expected = vector('23-router-to-namenode-mkdirs-request');
     const { header } = readRequest(expected);
     const { context } = header['callerContext'] as { context: string };
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(success(request, 'hadoop.hdfs.MkdirsResponseProto', { result: true }));
     });
     const client = await server.connect({ clientId: header['clientId'] as Buffer });
@@ -193,7 +91,7 @@ describe('bytes', () => {
   });
 
   it('retry count, signature and federated state', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(answer('04-getFileInfo-response', request));
     });
     const client = await server.connect({ realUser: 'router' });
@@ -216,7 +114,7 @@ describe('bytes', () => {
   });
 
   it.each([1, 3, 1000])('answers in pieces of %i bytes, two in one stream', async (size) => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (server.requests.length < 3) return;
       const answers = server.requests.slice(1).map((each) => answer('04-getFileInfo-response', each));
       const all = Buffer.concat(answers.reverse());
@@ -235,7 +133,7 @@ describe('bytes', () => {
 
 describe('SASL', () => {
   it('a server that switches to SIMPLE', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.header['callId'] === -33) socket.write(vector('30-sasl-success-simple-only-router'));
       if (request.method !== '') socket.write(answer('04-getFileInfo-response', request));
     });
@@ -247,7 +145,7 @@ describe('SASL', () => {
   });
 
   it('a NameNode that offers SIMPLE among others', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (server.requests.length === 1) socket.write(vector('21-sasl-negotiate-response-simple-plus-token'));
       if (request.method !== '') socket.write(answer('04-getFileInfo-response', request));
     });
@@ -259,7 +157,7 @@ describe('SASL', () => {
 
   it('a challenge of the offer is not sent back', async () => {
     const auth = { method: 'SIMPLE', mechanism: '' };
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       const offer = { state: 'NEGOTIATE', auths: [{ ...auth, challenge: Buffer.from('c') }] };
       if (server.requests.length === 1) socket.write(success(request, 'hadoop.common.RpcSaslProto', offer));
       if (request.method !== '') socket.write(answer('04-getFileInfo-response', request));
@@ -269,7 +167,7 @@ describe('SASL', () => {
   });
 
   it('a server without SIMPLE, and one that answers with an exception', async () => {
-    const kerberos = await ScriptedServer.listen((request, socket) => {
+    const kerberos = await listen((request, socket) => {
       const auths = [{ method: 'KERBEROS', mechanism: 'GSSAPI' }];
       socket.write(success(request, 'hadoop.common.RpcSaslProto', { state: 'NEGOTIATE', auths }));
     });
@@ -278,7 +176,7 @@ describe('SASL', () => {
       code: 'REFUSED',
       message: expect.stringContaining('no SIMPLE authentication, only KERBEROS'),
     });
-    const fatal = await ScriptedServer.listen((_request, socket) => {
+    const fatal = await listen((_request, socket) => {
       socket.write(vector('25-fatal-sasl-method-not-enabled'));
     });
     const error = await failure(fatal.connect({ sasl: true }));
@@ -287,7 +185,7 @@ describe('SASL', () => {
   });
 
   it('a server that never answers', async () => {
-    const server = await ScriptedServer.listen(() => undefined);
+    const server = await listen(() => undefined);
     const error = await failure(server.connect({ sasl: true, connectTimeoutMs: 30 }));
     expect(error).toMatchObject({
       name: 'RpcError',
@@ -319,7 +217,7 @@ describe('exceptions of the server', () => {
     ],
     ['18-error-observer-no-stateid', 'org.apache.hadoop.ipc.StandbyException', 'ERROR_RPC_SERVER', /without stateId/],
   ])('%s', async (name, className, detail, text) => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(answer(name, request));
     });
     const client = await server.connect();
@@ -332,7 +230,7 @@ describe('exceptions of the server', () => {
   });
 
   it('a FATAL answer fails every call, and later ones say why', async () => {
-    const server = await ScriptedServer.listen((_request, socket) => {
+    const server = await listen((_request, socket) => {
       if (server.requests.length === 3) socket.write(vector('27-fatal-call-queue-overflow'));
     });
     const client = await server.connect();
@@ -349,7 +247,7 @@ describe('exceptions of the server', () => {
 
 describe('answers and their calls', () => {
   it('in any order; unknown ones are dropped and counted', async () => {
-    const server = await ScriptedServer.listen((_request, socket) => {
+    const server = await listen((_request, socket) => {
       if (server.requests.length !== 4) return;
       const [, first, second, third] = server.requests;
       const stranger = { ...second!, header: { ...second!.header, callId: 77 } };
@@ -369,7 +267,7 @@ describe('answers and their calls', () => {
   });
 
   it('one call id twice: told apart by the retry count', async () => {
-    const server = await ScriptedServer.listen((_request, socket) => {
+    const server = await listen((_request, socket) => {
       if (server.requests.length !== 3) return;
       for (const request of server.requests.slice(1).reverse()) {
         const status = { ...statusOf('/x'), fileId: 100 + (request.header['retryCount'] as number) };
@@ -383,7 +281,7 @@ describe('answers and their calls', () => {
 
   it('a late answer does not disturb the next call', async () => {
     let socketOfServer: Socket | undefined;
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       socketOfServer = socket;
       if (server.requests.length === 3) {
         const late = { ...statusOf('/late'), owner: 'late' };
@@ -404,7 +302,7 @@ describe('answers and their calls', () => {
   });
 
   it('the answer to another client closes the connection', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(vector('04-getFileInfo-response'));
     });
     const client = await server.connect({ clientId: Buffer.alloc(16, 7) });
@@ -417,7 +315,7 @@ describe('answers and their calls', () => {
 
 describe('connections that end', () => {
   it('closed by the server', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.end();
     });
     const client = await server.connect();
@@ -428,7 +326,7 @@ describe('connections that end', () => {
   });
 
   it('reset by the server, in the middle of an answer', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') {
         socket.write(vector('04-getFileInfo-response').subarray(0, 20), () => socket.resetAndDestroy());
       }
@@ -438,7 +336,7 @@ describe('connections that end', () => {
   });
 
   it('closed here', async () => {
-    const server = await ScriptedServer.listen(() => undefined);
+    const server = await listen(() => undefined);
     const client = await server.connect();
     const pending = failure(getFileInfo(client));
     client.close();
@@ -453,7 +351,7 @@ describe('connections that end', () => {
     ['an empty frame', Buffer.from('00000000', 'hex'), /cannot be read/],
     ['a header longer than its frame', Buffer.from('000000027f08', 'hex'), /127 bytes announced, 1 there/],
   ])('%s', async (_name, bytes, text) => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(bytes);
     });
     const client = await server.connect();
@@ -463,7 +361,7 @@ describe('connections that end', () => {
   });
 
   it('a port where nobody listens', async () => {
-    const server = await ScriptedServer.listen(() => undefined);
+    const server = await listen(() => undefined);
     const { port } = server;
     await new Promise((resolve) => server.server.close(resolve));
     const error = await failure(RpcClient.connect({ host: '127.0.0.1', port, user: 'alice' }));
@@ -474,7 +372,7 @@ describe('connections that end', () => {
 
 describe('limits and mistakes', () => {
   it('a request that does not fit its type is not sent', async () => {
-    const server = await ScriptedServer.listen((request, socket) => {
+    const server = await listen((request, socket) => {
       if (request.method !== '') socket.write(answer('04-getFileInfo-response', request));
     });
     const client = await server.connect();
@@ -488,7 +386,7 @@ describe('limits and mistakes', () => {
   });
 
   it('calls without an answer are bounded; answered ones make room', async () => {
-    const server = await ScriptedServer.listen((_request, socket) => {
+    const server = await listen((_request, socket) => {
       const calls = server.requests.slice(1);
       if (calls.length >= MAX_OUTSTANDING_CALLS) {
         for (const call of calls.slice(calls.length === MAX_OUTSTANDING_CALLS ? 0 : -1)) {
@@ -503,124 +401,3 @@ describe('limits and mistakes', () => {
     expect((await getFileInfo(client)).response).toEqual({});
   });
 });
-
-describe('HdfsClient', () => {
-  /** Answers by method; keeps the requests. */
-  async function namenode(
-    answers: Record<string, (request: Request) => [string, object]>,
-  ): Promise<[HdfsClient, ScriptedServer]> {
-    const server = await ScriptedServer.listen((request, socket) => {
-      if (request.method !== '') {
-        const [type, response] = answers[request.method]!(request);
-        socket.write(success(request, type, response));
-      }
-    });
-    return [new HdfsClient(await server.connect()), server];
-  }
-
-  it('creates an empty file and completes it, asking again when the NameNode is not ready', async () => {
-    let completions = 0;
-    const [hdfs, server] = await namenode({
-      create: () => [
-        'hadoop.hdfs.CreateResponseProto',
-        { fs: { ...statusOf(''), fileType: 'IS_FILE', fileId: 42, namespace: 'ns1' } },
-      ],
-      complete: () => ['hadoop.hdfs.CompleteResponseProto', { result: ++completions === 2 }],
-    });
-    expect(await hdfs.createEmptyFile('/f', { overwrite: true })).toMatchObject({ fileId: 42, namespace: 'ns1' });
-    const requests = server.requests.filter((request) => request.method !== '');
-    expect(requests.map((request) => request.method)).toEqual(['create', 'complete', 'complete']);
-    const created = bodyOf(requests[0]!, 'hadoop.hdfs.CreateRequestProto');
-    expect(created).toMatchObject({
-      src: '/f',
-      createFlag: 3,
-      createParent: true,
-      masked: { perm: 0o644 },
-      clientName: hdfs.clientName,
-    });
-    expect(bodyOf(requests[2]!, 'hadoop.hdfs.CompleteRequestProto')).toEqual({
-      src: '/f',
-      clientName: hdfs.clientName,
-      fileId: 42,
-    });
-  });
-
-  it('lists all pages', async () => {
-    const names = ['a', 'b', 'c', 'd', 'e'];
-    const [hdfs, server] = await namenode({
-      getListing: (request) => {
-        const { startAfter, src } = bodyOf(request, 'hadoop.hdfs.GetListingRequestProto') as {
-          startAfter: Buffer;
-          src: string;
-        };
-        if (src !== '/d') return ['hadoop.hdfs.GetListingResponseProto', {}];
-        const rest = names.filter((name) => name > startAfter.toString());
-        const page = rest.slice(0, 2).map((name) => statusOf(name));
-        return [
-          'hadoop.hdfs.GetListingResponseProto',
-          { dirList: { partialListing: page, remainingEntries: rest.length - page.length } },
-        ];
-      },
-    });
-    expect((await hdfs.list('/d'))!.map((entry) => entry.path.toString())).toEqual(names);
-    expect(server.requests.length).toBe(1 + 3);
-    expect(await hdfs.list('/none')).toBeUndefined();
-  });
-
-  it('refuses a listing that goes in circles', async () => {
-    const [hdfs] = await namenode({
-      getListing: () => [
-        'hadoop.hdfs.GetListingResponseProto',
-        { dirList: { partialListing: [statusOf('a')], remainingEntries: 1 } },
-      ],
-    });
-    expect((await failure(hdfs.list('/d'))).message).toBe('the listing of /d does not advance beyond a');
-  });
-
-  it('the other operations', async () => {
-    const [hdfs, server] = await namenode({
-      mkdirs: () => ['hadoop.hdfs.MkdirsResponseProto', { result: true }],
-      getFileInfo: () => ['hadoop.hdfs.GetFileInfoResponseProto', {}],
-      delete: () => ['hadoop.hdfs.DeleteResponseProto', { result: false }],
-      rename: () => ['hadoop.hdfs.RenameResponseProto', { result: true }],
-      getHAServiceState: () => ['hadoop.hdfs.HAServiceStateResponseProto', { state: 'OBSERVER' }],
-      versionRequest: () => [
-        'hadoop.hdfs.VersionResponseProto',
-        {
-          info: {
-            buildVersion: 'r1',
-            unused: 0,
-            blockPoolID: 'BP-1',
-            softwareVersion: '3.4.1',
-            storageInfo: { layoutVersion: -67, namespceID: 5, clusterID: 'CID-1', cTime: 1_700_000_000_000 },
-          },
-        },
-      ],
-    });
-    expect(await hdfs.mkdirs('/a')).toBe(true);
-    expect(await hdfs.getFileInfo('/a')).toBeUndefined();
-    expect(await hdfs.delete('/a', true)).toBe(false);
-    expect(await hdfs.rename('/a', '/b')).toBe(true);
-    expect(await hdfs.getHAServiceState()).toBe('OBSERVER');
-    expect(await hdfs.versionRequest()).toMatchObject({
-      blockPoolID: 'BP-1',
-      storageInfo: { layoutVersion: -67, cTime: 1_700_000_000_000 },
-    });
-    const requests = server.requests.filter((request) => request.method !== '');
-    expect(bodyOf(requests[2]!, 'hadoop.hdfs.DeleteRequestProto')).toEqual({ src: '/a', recursive: true });
-    expect(bodyOf(requests[3]!, 'hadoop.hdfs.RenameRequestProto')).toEqual({ src: '/a', dst: '/b' });
-  });
-});
-
-function statusOf(name: string): object {
-  return {
-    fileType: 'IS_DIR',
-    path: Buffer.from(name),
-    length: 0,
-    permission: { perm: 0o755 },
-    owner: 'root',
-    group: 'supergroup',
-    modification_time: 1,
-    access_time: 0,
-  };
-}

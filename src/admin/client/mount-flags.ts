@@ -1,7 +1,7 @@
 /** Flags of `add`, `add-all` and `update` that set fields of a mount entry. */
 import { UsageError } from '../../commands/usage.ts';
 import { canonicalPath } from '../../mount/canonical.ts';
-import { type MountDestination, type MountEntry, type MountOrder, ORDERS } from '../../mount/entry.ts';
+import { MOUNT_MARKS, type MountDestination, type MountEntry, type MountOrder, ORDERS } from '../../mount/entry.ts';
 import { type FlagValues, isGiven, textFlag } from './arguments.ts';
 
 export const ADD_FLAGS = {
@@ -22,7 +22,7 @@ export const UPDATE_FLAGS = {
 
 /** Fields that the flags set; those that are not given are missing. */
 export type MountFields = Partial<
-  Pick<MountEntry, 'order' | 'readOnly' | 'faultTolerant' | 'owner' | 'group' | 'mode'>
+  Pick<MountEntry, 'order' | 'readOnly' | 'faultTolerant' | 'falseMarks' | 'owner' | 'group' | 'mode'>
 >;
 
 export function readMountFields(flags: FlagValues): MountFields {
@@ -33,6 +33,8 @@ export function readMountFields(flags: FlagValues): MountFields {
   if (readOnly !== null) fields.readOnly = readOnly;
   const faultTolerant = readMark(flags, 'fault-tolerant');
   if (faultTolerant !== null) fields.faultTolerant = faultTolerant;
+  const falseMarks = MOUNT_MARKS.filter((mark) => fields[mark] === false);
+  if (falseMarks.length > 0) fields.falseMarks = falseMarks;
   const owner = textFlag(flags, 'owner');
   if (owner !== undefined) fields.owner = owner;
   const group = textFlag(flags, 'group');

@@ -75,8 +75,8 @@ export type LookUpName = (address: string, port: number) => Promise<string>;
 
 const lookUpName: LookUpName = async (address, port) => (await lookupService(address, port)).hostname;
 
-/** The RPC address as records hold it: by name, where the name service has one for a numeric address. */
-export async function recordedRpcAddress({ host, port }: HostPort, lookUp: LookUpName = lookUpName): Promise<string> {
+/** An address as records hold it: by name, where the name service has one for a numeric address. */
+export async function recordedAddress({ host, port }: HostPort, lookUp: LookUpName = lookUpName): Promise<string> {
   const asWritten = formatAddress(host, port);
   if (isIP(host) === 0) return asWritten;
   const stop = new AbortController();

@@ -1,7 +1,7 @@
 import { formatAddress } from '../../config/address.ts';
 import type { MembershipRecord, MembershipState } from '../../state-store/records.ts';
 import type { Log } from '../log.ts';
-import { type LookUpName, type MonitoredNamenode, nameOf, recordedRpcAddress } from './addresses.ts';
+import { type LookUpName, type MonitoredNamenode, nameOf, recordedAddress } from './addresses.ts';
 import { JmxClient, type NamenodeStats } from './jmx.ts';
 import { Probe, type ProbeAnswer } from './probe.ts';
 
@@ -155,7 +155,7 @@ class Rounds {
     onAnswered();
     const stats = await figures;
     if (this.#stopped || this.#events.write === null || state === null) return;
-    this.#rpcAddress ??= await recordedRpcAddress(namenode.rpc, this.#options.lookUpName);
+    this.#rpcAddress ??= await recordedAddress(namenode.rpc, this.#options.lookUpName);
     this.#write(this.#recordOf(answer, state, this.#rpcAddress, stats));
   }
 

@@ -4,6 +4,9 @@ import type { MountEntry } from '../../mount/entry.ts';
 import { SnapshotPool } from '../../mount/snapshot-pool.ts';
 import { type EpochWords, oldestAnnounced, type SharedBytes } from '../../shared/epochs.ts';
 
+/** The thread that builds stays so long without work: a new one takes longer to start than a table to be built. */
+const IDLE_MS = 30_000;
+
 /**
  * Builds mount snapshots off the main thread and keeps their memory. A published snapshot is given to every thread by `build`'s caller.
  */
@@ -11,9 +14,11 @@ export class MountPublisher {
   readonly #epochs: EpochWords;
   readonly #pool: SnapshotPool;
   readonly #nameservices: readonly string[];
-  readonly #piscina: Piscina;
+  readonly #piscina: Piscina<BuildTask, BuildResult | null>;
+  /** The last table, whose entries the building thread has, unless it is a new one. */
+  #last: { readonly epoch: number; readonly entries: ReadonlyMap<string, MountEntry> } | null = null;
 
-  constructor(epochs: EpochWords, nameservices: readonly string[]) {
+  constructor(epochs: EpochWords, nameservices: readonly string[], idleMs: number = IDLE_MS) {
     this.#epochs = epochs;
     this.#pool = new SnapshotPool(epochs);
     this.#nameservices = nameservices;
@@ -21,6 +26,7 @@ export class MountPublisher {
     this.#piscina = new Piscina({
       filename: new URL(`../../mount/build-task.${suffix}`, import.meta.url).href,
       minThreads: 0,
+      idleTimeout: idleMs,
       maxThreads: 1,
       atomics: 'disabled',
       recordTiming: false,
@@ -48,18 +54,38 @@ export class MountPublisher {
   async build(entries: readonly MountEntry[]): Promise<boolean> {
     const slot = this.#pool.take();
     if (slot === null) return false;
-    const task: BuildTask = { entries, nameservices: this.#nameservices, epoch: slot.epoch, buffer: slot.buffer };
+    const last = this.#last;
+    this.#last = null;
+    const table = new Map(entries.map((entry) => [entry.sourcePath, entry]));
+    const rest = { nameservices: this.#nameservices, epoch: slot.epoch, buffer: slot.buffer };
     try {
-      const { buffer }: BuildResult = await this.#piscina.run(task);
-      this.#pool.publish(slot, buffer);
+      let built: BuildResult | null = null;
+      // One path twice is for the builder to refuse.
+      if (last !== null && table.size === entries.length) {
+        built = await this.#piscina.run({ ...differenceOf(last.entries, table), base: last.epoch, ...rest });
+      }
+      built ??= await this.#piscina.run({ entries, removed: [], base: null, ...rest });
+      if (built === null) throw new Error('the mount table was given in full, and was not built');
+      this.#pool.publish(slot, built.buffer);
     } catch (error) {
       this.#pool.abandon(slot);
       throw error;
     }
+    this.#last = { epoch: slot.epoch, entries: table };
     return true;
   }
 
   async close(): Promise<void> {
     await this.#piscina.destroy();
   }
+}
+
+/** Entries that are not the same objects as before, and paths of those that are gone. Entries are never changed once they are known. */
+function differenceOf(
+  before: ReadonlyMap<string, MountEntry>,
+  now: ReadonlyMap<string, MountEntry>,
+): Pick<BuildTask, 'entries' | 'removed'> {
+  const entries = [...now.values()].filter((entry) => before.get(entry.sourcePath) !== entry);
+  const removed = [...before.keys()].filter((path) => !now.has(path));
+  return { entries, removed };
 }
