@@ -13,9 +13,9 @@ export async function openOperatorPorts(
   services: RouterServices,
 ): Promise<OpenAdministration> {
   const administration = await openAdministration(options, services);
-  const { adminAddress } = administration;
+  const { adminAddress, recordedAddress } = administration;
   if (!options.http.enabled) {
-    return { adminAddress, httpAddress: '', stop: () => administration.stop() };
+    return { adminAddress, recordedAddress, httpAddress: '', stop: () => administration.stop() };
   }
   try {
     // Loaded only where it is used.
@@ -23,6 +23,7 @@ export async function openOperatorPorts(
     const server = await openHttp(options, services, administration);
     return {
       adminAddress,
+      recordedAddress,
       httpAddress: server.address,
       stop: async () => {
         await server.stop();

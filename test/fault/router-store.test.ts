@@ -89,6 +89,7 @@ async function start(keys: Readonly<Record<string, string>> = {}, entries: reado
       const administration = await openAdministration(opened, given);
       return {
         adminAddress: administration.adminAddress,
+        recordedAddress: administration.recordedAddress,
         httpAddress: '',
         stop: () => administration.stop(),
       };

@@ -36,7 +36,11 @@ export const FULL: boolean = process.env['SWITCHYARD_TEST_FULL'] === '1';
 
 export interface RigOptions {
   readonly nameservices?: number;
+  /** How many of them, from the first on, are HA groups; the others have one NameNode. Left out: all. */
+  readonly ha?: number;
+  /** Of each HA group. */
   readonly observers?: number;
+  readonly datanodes?: number;
   /** Java Routers inside the rig's JVM, see `rigRouter`. */
   readonly javaRouters?: number;
   /** The State Store in a ZooKeeper of the rig, else in files. */
@@ -45,6 +49,10 @@ export interface RigOptions {
   readonly mounts?: readonly string[];
   /** Settings of all servers of the rig, and of the configuration that the router under test reads. */
   readonly conf?: Readonly<Record<string, string>>;
+  /** Settings of the NameNodes and DataNodes alone. */
+  readonly namenodeConf?: Readonly<Record<string, string>>;
+  /** Settings of the Java Routers inside the rig's JVM, of each its own. */
+  readonly routerConf?: readonly Readonly<Record<string, string>>[];
 }
 
 export interface RigNameNode {
@@ -55,6 +63,8 @@ export interface RigNameNode {
   readonly http: string;
   /** Id of its nameservice's block pool. */
   readonly blockPool: string;
+  /** Last transaction, applied or written. */
+  readonly lastTxId: number;
 }
 
 export interface RigJavaRouter {
@@ -86,6 +96,11 @@ export interface CommandResult {
 /** The environment of every process of one rig. */
 function rigEnvironment(home: string): NodeJS.ProcessEnv {
   return { ...process.env, RIG_HOME: home, RIG_BUILD };
+}
+
+/** A command of the rig that reads its standard input as long as it runs. */
+export function spawnRig(rig: Rig, args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [RIG, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env: rigEnvironment(rig.home) });
 }
 
 /** Runs a program to its end and keeps what it prints. Kills it after `limitMs`. */
@@ -139,11 +154,18 @@ export class Rig implements AsyncDisposable {
   static async start(options: RigOptions = {}): Promise<Rig> {
     const home = mkdtempSync(join(tmpdir(), 'switchyard-rig-'));
     const args = [RIG, 'up', '--nameservices', String(options.nameservices ?? 2)];
+    if (options.ha !== undefined) args.push('--ha', String(options.ha));
+    if (options.datanodes !== undefined) args.push('--datanodes', String(options.datanodes));
     if (options.observers !== undefined) args.push('--observers', String(options.observers));
     if (options.zookeeper === true) args.push('--zookeeper');
     if (options.javaRouters !== undefined) args.push('--java-routers', String(options.javaRouters));
     for (const mount of options.mounts ?? []) args.push('--mount', mount);
-    for (const [key, value] of Object.entries(options.conf ?? {})) args.push('--conf', `${key}=${value}`);
+    const addSettings = (flag: string, conf: Readonly<Record<string, string>> = {}, of = ''): void => {
+      for (const [key, value] of Object.entries(conf)) args.push(flag, `${of}${key}=${value}`);
+    };
+    addSettings('--conf', options.conf);
+    addSettings('--namenode-conf', options.namenodeConf);
+    for (const [i, conf] of (options.routerConf ?? []).entries()) addSettings('--router-conf', conf, `${i}:`);
     let done = await runCommand(process.execPath, args, rigEnvironment(home), UP_WITHIN_MS);
     for (let tries = 1; tries < STARTS && /Failed to bind|Address already in use/.test(done.err); tries++) {
       done = await runCommand(process.execPath, args, rigEnvironment(home), UP_WITHIN_MS);
@@ -266,8 +288,8 @@ export class Shell implements AsyncDisposable {
 
   /** `uri` is the file system of paths without one. */
   static async start(rig: Rig, uri?: string): Promise<Shell> {
-    const args = [RIG, 'shell', ...(uri === undefined ? [] : ['--fs', uri])];
-    return new Shell(spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'], env: rigEnvironment(rig.home) }));
+    const args = ['shell', ...(uri === undefined ? [] : ['--fs', uri])];
+    return new Shell(spawnRig(rig, args));
   }
 
   /** Runs one command. `keep` leaves the client's connection open for the next command; `tool` is a name of the rig's Tools. */
@@ -345,19 +367,23 @@ export async function startEndpoint(
   });
 }
 
-/** A Java Router inside the rig's JVM, once it knows the NameNodes behind every mount. */
-export async function rigRouter(rig: Rig, index = 0): Promise<Endpoint> {
+/** A Java Router inside the rig's JVM, once it knows the NameNodes behind these mounts. */
+export async function rigRouter(rig: Rig, index = 0, mounts: readonly string[] = rig.up.mounts): Promise<Endpoint> {
   const router = rig.up.routers[index];
   if (router === undefined) throw new Error(`the rig has no Java Router ${index}`);
   const endpoint = directEndpoint(router.rpc);
-  await knowsMounts(endpoint, rig);
+  await knowsMounts(endpoint, rig, mounts);
   return endpoint;
 }
 
 /** A Java Router says that it is ready before it knows of any NameNode. */
-async function knowsMounts(router: { readonly host: string; readonly port: number }, rig: Rig): Promise<void> {
+async function knowsMounts(
+  router: { readonly host: string; readonly port: number },
+  rig: Rig,
+  mounts: readonly string[] = rig.up.mounts,
+): Promise<void> {
   using client = await RawClient.connect(router, { user: rig.up.user });
-  for (const mount of rig.up.mounts) {
+  for (const mount of mounts) {
     const src = mount.slice(0, mount.indexOf('='));
     const call = { method: 'getFileInfo', request: { src } };
     await waitUntil(async () => (await client.call(call)).status === 'SUCCESS', `answer for ${src}`);
