@@ -195,6 +195,31 @@ describe('directories in one location', () => {
     }
   }
 
+  for (const [how, spoil] of SICK) {
+    it(`a change of a directory is made where it is although another nameservice is ${how}`, async () => {
+      const { client } = await start(LOCAL);
+      ns1.handler = holding('/m1', '/m1/d');
+      await spoil(ns0);
+      expect((await client.call(permit)).exception).toBe('');
+      expect(ns1.callsOf({ method: 'setPermission' }).map(({ path }) => path)).toEqual(['/m1/d']);
+    });
+  }
+
+  it('a change of a file asks no other nameservice', async () => {
+    const { client } = await start(LOCAL);
+    const namenodes = [ns0, ns1];
+    for (const each of namenodes) {
+      each.handler = (call) => {
+        if (call.method === 'getFileInfo') call.succeed({ fs: fileStatus() });
+        else answerPlainly(call);
+      };
+    }
+    expect((await client.call(permit)).exception).toBe('');
+    const [asked, other] = namenodes.toSorted((a, b) => b.calls.length - a.calls.length);
+    expect(methodsAt(asked as ScriptedNameNode)).toEqual(['getFileInfo', 'setPermission']);
+    expect(methodsAt(other as ScriptedNameNode)).toEqual([]);
+  });
+
   it('create is refused while one that could not be asked may have the parent, or the file', async () => {
     const { client } = await start(LOCAL);
     ns1.handler = holding('/m1');
