@@ -134,6 +134,19 @@ describe('create', () => {
     expect(ns1.callsOf({ method: 'create' }).map(({ path }) => path)).toEqual(['/m1/f']);
   });
 
+  it('with fault tolerance waits for a nameservice that does not answer no longer than for a failover, once', async () => {
+    const { client } = await start(severalMount('SPACE', { faultTolerant: true }));
+    ns0.handler = () => {};
+    ns1.handler = holding('/m1');
+    // More missing directories than are asked for at one time.
+    const above = '/m/1/2/3/4/5/6/7/8/9/10';
+    const { fs } = (await client.result(create(`${above}/f`))) as { fs: Plain };
+    expect(fs['namespace']).toBe('ns1');
+    expect(methodsAt(ns0)).toEqual(['getFileInfo', 'getFileInfo']);
+    expect(await client.result(mkdirs(`${above}/d`))).toEqual({ result: true });
+    expect(methodsAt(ns0)).toEqual(Array.from({ length: 4 }, () => 'getFileInfo'));
+  });
+
   it('is not made a second time where the first may have been executed', async () => {
     const { client } = await start(severalMount('SPACE', { faultTolerant: true }));
     ns1.handler = holding('/m1');
