@@ -1,6 +1,6 @@
 /** Child processes of a bench run: pinned to cores, read line by line, and all ended with the run however it ends. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
@@ -31,6 +31,13 @@ export interface ChildOptions {
 
 const running = new Set<Child>();
 let guarded = false;
+
+/** All threads of this process onto a core list as taskset takes it. */
+export function pinThisProcess(cores: string): void {
+  const { error, status } = spawnSync('taskset', ['--all-tasks', '--pid', '--cpu-list', cores, String(process.pid)]);
+  if (error !== undefined || status !== 0)
+    throw new Error(`taskset (Debian: util-linux) cannot pin this process: ${error?.message ?? `code ${status}`}`);
+}
 
 export class Child {
   readonly name: string;

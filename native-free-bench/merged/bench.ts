@@ -10,7 +10,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readArguments, readNames, readNumber, readWhole } from '../harness/arguments.ts';
-import { Child, stopAll } from '../harness/children.ts';
+import { Child, pinThisProcess, stopAll } from '../harness/children.ts';
 import { drive } from '../harness/drive.ts';
 import { describeMachine, readMachine, splitCores, toJson } from '../harness/machine.ts';
 import { readCpuSeconds, readRssBytes } from '../harness/process-meter.ts';
@@ -51,6 +51,8 @@ const entries = readWhole(values, 'entries', 1, 5_000_000, quick ? 10_000 : 100_
 const cores = splitCores();
 const directory = makeRunDirectory('merged');
 const machine = readMachine();
+// The client that lists is in this process: on the router's core it would be what delays the calls of others.
+pinThisProcess(cores.toolCores);
 
 try {
   const conditions =
@@ -112,8 +114,7 @@ async function measure(ports: readonly number[]): Promise<Figures[]> {
   for (let round = 0; round < rounds; round++) {
     for (const part of parts) {
       // The NameNode itself first: what a client without a router sees in the same minute.
-      if (part !== 'beside')
-        keep(runs, part, 'direct', await run(part, { name: 'direct', port: ports[0] as number, pid: 0 }));
+      keep(runs, part, 'direct', await run(part, { name: 'direct', port: ports[0] as number, pid: 0 }));
       for (const { name, router } of routers) {
         await letRunAlone(
           router,
@@ -154,7 +155,7 @@ async function run(part: (typeof PARTS)[number], target: Target): Promise<Run> {
   }
 }
 
-/** p99 of fast calls while listings run in the same worker, less their p99 without. */
+/** p99 of fast calls while listings run in the same worker, less their p99 without. The direct connection's is what the load's own core adds. */
 async function measureBeside(target: Target, caller: Caller): Promise<Run> {
   const load = {
     port: target.port,
@@ -173,7 +174,7 @@ async function measureBeside(target: Target, caller: Caller): Promise<Run> {
   let ended = false;
   const listings = (async () => {
     let errors = 0;
-    while (!ended) errors += (await listAll(caller, '/merged')).errors;
+    while (!ended) errors += (await listAll(caller, target.pid === 0 ? '/mnt' : '/merged')).errors;
     return errors;
   })();
   const beside = await drive(load);
@@ -230,7 +231,7 @@ function summarise(key: string, all: readonly Run[], runs: ReadonlyMap<string, r
     // What the first round compiles and takes for good is not what a further listing needs.
     grownMegabytes: Math.max(...all.slice(all.length > 1 ? 1 : 0).map(({ grownBytes }) => grownBytes / 1e6)),
     timeOfDirect:
-      direct === undefined || name === 'direct'
+      direct === undefined || name === 'direct' || part === 'beside'
         ? null
         : median(
             all.map((each, i) =>

@@ -13,6 +13,8 @@ import { restoreRequest } from './rebuild.ts';
 /** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 2000;
+/** Of a call's budget where no NameNode of its nameservice can be reached at all: in a failover the standby can. */
+const GONE_BUDGET_SHARE = 0.5;
 /** NameNodes that may end while they treat one call alone; then the call counts as the reason. */
 const MAX_LOST_ALONE = 2;
 
@@ -25,11 +27,14 @@ export class Attempts implements AttemptOwner {
   /** Calls between two rounds, by nameservice; each also stands in the timer wheel. */
   readonly #sleepers: readonly CallQueue[];
   readonly #activeSeen: Int32Array;
+  /** Of each nameservice: when a call that waits for it last found a NameNode that could be reached. */
+  readonly #reachedMs: Float64Array;
 
   constructor(engine: Engine, nameservices: number) {
     this.#engine = engine;
     this.#sleepers = Array.from({ length: nameservices }, () => new CallQueue());
     this.#activeSeen = new Int32Array(nameservices).fill(-1);
+    this.#reachedMs = new Float64Array(nameservices);
   }
 
   /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
@@ -112,10 +117,15 @@ export class Attempts implements AttemptOwner {
         return;
       }
     }
+    const goneMs = this.#engine.settings.callBudgetMs * GONE_BUDGET_SHARE;
+    if (this.#goneForMs(call) >= goneMs) {
+      this.#expire(call, goneMs, call.lastTrouble);
+      return;
+    }
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
     call.rounds++;
     if (this.#engine.clock.nowMs - call.startedMs + pause > this.#engine.settings.callBudgetMs) {
-      this.#expire(call, call.lastTrouble);
+      this.#expire(call, this.#engine.settings.callBudgetMs, call.lastTrouble);
       return;
     }
     call.place = Place.SLEEPING;
@@ -123,9 +133,23 @@ export class Attempts implements AttemptOwner {
     this.#engine.wheel.add(call, pause);
   }
 
-  #expire(call: Call, trouble: string): void {
+  /** How long, since it came, no NameNode of the call's nameservice could be reached; 0 where others may answer it, or for parts, which have limits of their own. */
+  #goneForMs(call: Call): number {
+    const { nameservice, alternatives, composer } = call;
+    const { block, clock, pool } = this.#engine;
+    const namenodes = (pool.namenodes[nameservice] as readonly NameNode[]).length;
+    for (let i = 0; i < namenodes; i++) {
+      if (block.stateOf(nameservice, i) === NameNodeState.UNAVAILABLE) continue;
+      this.#reachedMs[nameservice] = clock.nowMs;
+      return 0;
+    }
+    if ((alternatives !== null && alternatives.length > 1) || (composer !== null && !composer.ofCall)) return 0;
+    return clock.nowMs - Math.max(call.startedMs, this.#reachedMs[nameservice] as number);
+  }
+
+  #expire(call: Call, withinMs: number, trouble: string): void {
     this.#engine.counters.add(Counter.callsExpired);
-    const message = `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${this.#engine.settings.callBudgetMs} ms; last trouble: ${trouble}`;
+    const message = `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${withinMs} ms; last trouble: ${trouble}`;
     this.#engine.note(message);
     this.#engine.fail(call, Failure.STANDBY, message);
   }
@@ -207,7 +231,11 @@ export class Attempts implements AttemptOwner {
   }
 
   onExpired(call: Call): void {
-    this.#expire(call, `${this.#namenodeOf(call).address}: no connection to it became free`);
+    this.#expire(
+      call,
+      this.#engine.settings.callBudgetMs,
+      `${this.#namenodeOf(call).address}: no connection to it became free`,
+    );
   }
 
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {

@@ -31,7 +31,7 @@ export interface Method {
   readonly quotaCheck: boolean;
   /**
    * On a mount with several destinations: `first` asks one location after the other until an answer matches `match`; `every` asks all of
-   * them at once at mount points and where directories exist everywhere, else as `first`.
+   * them at once at mount points, where directories exist everywhere, and those that have a directory which several have; else as `first`.
    */
   readonly several: 'first' | 'every';
   /** The answer that ends a search: any success, one that is not empty, one that says true. */

@@ -4,7 +4,8 @@ import type { Plain } from '../../src/wire/messages.ts';
 import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
 import { decodeResponse, RawClient, type RawReply } from '../support/raw-client.ts';
-import { ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';
+import { fileStatus, ScriptedNameNode, STANDBY } from '../support/scripted-namenode.ts';
+import { severalMount } from '../support/several-mounts.ts';
 import { waitUntil } from '../support/wait.ts';
 
 /** Lists over several nameservices whose NameNodes are away, or answer what simulated ones never do. */
@@ -68,6 +69,20 @@ describe('a nameservice that is away', () => {
     const reply = await client.call(call);
     expect(reply.exception).toBe(STANDBY);
     expect(reply.message).toMatch(new RegExp(`^No namenode available to invoke ${call.method} in ns1 `));
+    await idle(router);
+  });
+
+  it('is not waited for where another has the path: getEZForPath', async () => {
+    const { router, client } = await start({ mounts: [severalMount('SPACE')] });
+    const zoneOf = { method: 'getEZForPath', request: { src: '/m/d' } };
+    ns0.handler = (call) => call.succeed(call.method === 'getFileInfo' ? { fs: fileStatus() } : {});
+    await ns1.stop();
+    expect(responseOf('getEZForPath', await client.call(zoneOf))).toEqual({});
+    // Nobody else has it: ns1 may.
+    ns0.handler = (call) => call.succeed({});
+    const reply = await client.call(zoneOf);
+    expect(reply.exception).toBe(STANDBY);
+    expect(reply.message).toMatch(/^No namenode available to invoke getEZForPath in ns1 /);
     await idle(router);
   });
 

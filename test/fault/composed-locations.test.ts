@@ -134,6 +134,19 @@ describe('create', () => {
     expect(ns1.callsOf({ method: 'create' }).map(({ path }) => path)).toEqual(['/m1/f']);
   });
 
+  it('with fault tolerance waits for a nameservice that does not answer no longer than for a failover, once', async () => {
+    const { client } = await start(severalMount('SPACE', { faultTolerant: true }));
+    ns0.handler = () => {};
+    ns1.handler = holding('/m1');
+    // More missing directories than are asked for at one time.
+    const above = '/m/1/2/3/4/5/6/7/8/9/10';
+    const { fs } = (await client.result(create(`${above}/f`))) as { fs: Plain };
+    expect(fs['namespace']).toBe('ns1');
+    expect(methodsAt(ns0)).toEqual(['getFileInfo', 'getFileInfo']);
+    expect(await client.result(mkdirs(`${above}/d`))).toEqual({ result: true });
+    expect(methodsAt(ns0)).toEqual(Array.from({ length: 4 }, () => 'getFileInfo'));
+  });
+
   it('is not made a second time where the first may have been executed', async () => {
     const { client } = await start(severalMount('SPACE', { faultTolerant: true }));
     ns1.handler = holding('/m1');
@@ -194,6 +207,31 @@ describe('directories in one location', () => {
       });
     }
   }
+
+  for (const [how, spoil] of SICK) {
+    it(`a change of a directory is made where it is although another nameservice is ${how}`, async () => {
+      const { client } = await start(LOCAL);
+      ns1.handler = holding('/m1', '/m1/d');
+      await spoil(ns0);
+      expect((await client.call(permit)).exception).toBe('');
+      expect(ns1.callsOf({ method: 'setPermission' }).map(({ path }) => path)).toEqual(['/m1/d']);
+    });
+  }
+
+  it('a change of a file asks no other nameservice', async () => {
+    const { client } = await start(LOCAL);
+    const namenodes = [ns0, ns1];
+    for (const each of namenodes) {
+      each.handler = (call) => {
+        if (call.method === 'getFileInfo') call.succeed({ fs: fileStatus() });
+        else answerPlainly(call);
+      };
+    }
+    expect((await client.call(permit)).exception).toBe('');
+    const [asked, other] = namenodes.toSorted((a, b) => b.calls.length - a.calls.length);
+    expect(methodsAt(asked as ScriptedNameNode)).toEqual(['getFileInfo', 'setPermission']);
+    expect(methodsAt(other as ScriptedNameNode)).toEqual([]);
+  });
 
   it('create is refused while one that could not be asked may have the parent, or the file', async () => {
     const { client } = await start(LOCAL);

@@ -308,3 +308,31 @@ it('with no active NameNode at all a call ends with StandbyException within its 
   const counters = await poor.stopAndCount();
   expect(counters.callsExpired).toBe(2);
 });
+
+it('with no NameNode that can be reached a call ends after half its budget; a failover, in which one can, and a restart are waited for', async () => {
+  // Pauses are at most 3 s: half the budget, one pause, and another one in which the others learn of it.
+  const budgetMs = 14_000;
+  await using poor = await ScriptedCluster.start({
+    nameservices: { gone: HA, back: HA, failing: HA },
+    set: [`switchyard.call.budget=${budgetMs}ms`],
+  });
+  for (const ns of ['gone', 'back']) for (const namenode of poor.namenodes(ns)) await namenode.stop();
+  const [dead, second] = poor.namenodes('failing') as readonly [ScriptedNameNode, ScriptedNameNode];
+  await dead.stop();
+  const clients = await poor.connectMany(3);
+  const [gone, back, failing] = ['gone', 'back', 'failing'].map((ns, i) =>
+    clients[i]?.call({ method: 'getFileInfo', request: { src: `/${ns}/file` } }, 2 * budgetMs),
+  ) as [Promise<RawReply>, Promise<RawReply>, Promise<RawReply>];
+  await second.until(() => second.calls.length >= 4, 'four rounds');
+  await poor.namenode('back').listen();
+  await succeeds(back);
+  const refused = await gone;
+  expect(refused.exception).toBe(STANDBY);
+  expect(refused.message).toMatch(/^No namenode available to invoke getFileInfo in gone from .* within 7000 ms; last/);
+  expect(refused.message).toContain('ECONNREFUSED');
+  // As long as that one nameservice has been gone, the other has been in failover.
+  second.state = 'active';
+  await succeeds(failing);
+  for (const each of clients) each[Symbol.dispose]();
+  expect((await poor.stopAndCount()).callsExpired).toBe(1);
+});

@@ -147,6 +147,36 @@ describe('cache directives', () => {
     expect(await refusal(add(client, '/m'))).toMatch(/^AccessControlException: .* is a mount point$/);
   });
 
+  prove(
+    REMOVE,
+    'all of a path in several nameservices, as hdfs cacheadmin -removeDirectives does',
+    SEVERAL,
+    async (cluster) => {
+      const { client, ns0, ns1 } = await clientsOf(cluster);
+      const id = await add(client, '/m/d');
+      const kept = await add(client, '/m/e');
+      expect(await listed(client, { path: '/m/d' })).toContainEqual([id, '/m/d']);
+      for (const [each] of await listed(client, { path: '/m/d' })) await client.call(REMOVE, { id: each });
+      expect(await listed(client, { path: '/m/d' })).toEqual([]);
+      expect([(await listed(ns0)).map(([, path]) => path), (await listed(ns1)).map(([, path]) => path)]).toEqual([
+        ['/m0/e'],
+        ['/m1/e'],
+      ]);
+      expect(await listed(client, { path: '/m/e' })).toContainEqual([kept, '/m/e']);
+    },
+  );
+
+  prove(MODIFY, 'in several nameservices: each by its own id, to a path that both have', SEVERAL, async (cluster) => {
+    const { client, ns0, ns1 } = await clientsOf(cluster);
+    await add(client, '/m/d');
+    const ids = (await listed(client, { path: '/m/d' })).map(([id]) => id);
+    expect(ids).toHaveLength(2);
+    for (const id of ids) await client.call(MODIFY, { info: { id, path: '/m/new' } });
+    expect((await listed(ns0)).map(([, path]) => path)).toEqual(['/m0/new']);
+    expect((await listed(ns1)).map(([, path]) => path)).toEqual(['/m1/new']);
+    expect((await listed(client)).map(([, path]) => path)).toEqual(['/m/new', '/m/new']);
+  });
+
   prove(ADD, 'needs a path', TWO_MOUNTS, async (cluster) => {
     const { client } = await clientsOf(cluster);
     expect(await refusal(client.call(ADD, { info: { pool: 'p' } }))).toBe(

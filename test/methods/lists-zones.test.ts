@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import type { Plain } from '../../src/wire/messages.ts';
 import type { MethodClient } from '../support/method-cluster.ts';
 import { prove } from '../support/prove.ts';
-import { mkdirsRequest, refusal, severalMount } from '../support/several-mounts.ts';
+import { createRequest, mkdirsRequest, refusal, severalMount } from '../support/several-mounts.ts';
 
 const ZONES = 'ClientProtocol.listEncryptionZones';
 const STATUSES = 'ClientProtocol.listReencryptionStatus';
@@ -97,6 +97,57 @@ describe('encryption zones', () => {
       expect(await zoneOf('/n')).toBeUndefined();
       // Its root is not shown, so it cannot be worked with.
       expect(pathsOf(await allOf(client, ZONES, 'zones'))).toEqual(['/n/z']);
+    },
+  );
+
+  for (const order of ['HASH_ALL', 'HASH']) {
+    prove(
+      'ClientProtocol.getEZForPath',
+      `${order}: that of the location that has the path, also when it begins above the mount`,
+      {
+        mounts: [
+          {
+            srcPath: '/m',
+            destinations: [
+              { nameserviceId: 'ns0', path: '/zone/m0' },
+              { nameserviceId: 'ns1', path: '/m1' },
+            ],
+            destOrder: order,
+          },
+        ],
+      },
+      async (cluster) => {
+        const [client, ns0, ns1] = [await cluster.connect(), await cluster.direct('ns0'), await cluster.direct('ns1')];
+        await makeZones(ns0, ['/zone']);
+        await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/zone/m0/d'));
+        await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1/e'));
+        await makeZones(ns1, ['/m1/e/z']);
+        const zoneOf = async (src: string): Promise<unknown> =>
+          ((await client.call('ClientProtocol.getEZForPath', { src }))['zone'] as Plain | undefined)?.['path'];
+        expect(await zoneOf('/m/d')).toBe('/m');
+        // ns0 would say of each path that it would be in its zone.
+        expect(await zoneOf('/m/e')).toBeUndefined();
+        expect(await zoneOf('/m/e/z')).toBe('/m/e/z');
+        // A path that is nowhere is where it would be made, as far as that can be told.
+        expect(await zoneOf('/m/none')).toBe('/m');
+        await ns1.call('ClientProtocol.create', createRequest('/m1/e/z/f'));
+        expect(await zoneOf('/m/e/z/f')).toBe('/m/e/z');
+      },
+    );
+  }
+
+  prove(
+    'ClientProtocol.getEZForPath',
+    'above mount points a zone that begins above the mount begins at the mount point',
+    { mounts: ['/m=ns0:/zone/sub', '/m/in=ns1:/in', '/none=ns0:/missing', '/none/in=ns1:/in'] },
+    async (cluster) => {
+      const [client, ns0] = [await cluster.connect(), await cluster.direct('ns0')];
+      await makeZones(ns0, ['/zone']);
+      const zoneOf = async (src: string): Promise<unknown> =>
+        ((await client.call('ClientProtocol.getEZForPath', { src }))['zone'] as Plain | undefined)?.['path'];
+      await ns0.call('ClientProtocol.mkdirs', mkdirsRequest('/zone/sub'));
+      expect(await zoneOf('/m')).toBe('/m');
+      expect(await zoneOf('/none')).toBeUndefined();
     },
   );
 });

@@ -12,6 +12,7 @@ import { deleteHome } from './delete-home.ts';
 import { deletePath } from './delete-path.ts';
 import { makeDirectory } from './make-directory.ts';
 import { findOpenFile } from './open-file.ts';
+import { findScattered } from './scattered-directory.ts';
 import { searchLocations } from './search-locations.ts';
 import { createSnapshot, mergeDiffReports, refuseDiffPages } from './snapshots.ts';
 
@@ -38,7 +39,12 @@ export function answerAtLocations(engine: Engine, call: Call): void {
     const targets = requireTargets(located);
     const stray = method.name === 'delete' ? strayTrashOfHome(engine, call, located.path) : null;
     if (stray !== null) return await deleteHome(c, located, stray);
-    return targets.length === 1 ? (targets[0] as Target) : await wayOf(method, located)(c, located);
+    if (targets.length === 1) return targets[0] as Target;
+    const isScattered = method.several === 'every' && located.scattered && !located.atMount && !located.mountsBelow;
+    const place = isScattered ? await findScattered(c, located) : located;
+    const [only] = place.targets;
+    if (place.targets.length === 1 && c.hasOwnIds(only as Target)) return only as Target;
+    return await wayOf(method, place)(c, place);
   });
 }
 

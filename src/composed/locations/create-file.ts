@@ -3,7 +3,6 @@ import { type Answer, requireAll } from '../answer.ts';
 import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { clientMethod } from '../request.ts';
-import { failoverWaitMs } from '../waiting.ts';
 import { answerOf, failureOf } from './answers.ts';
 import { findPlaceOfNew } from './beside-parent.ts';
 import {
@@ -11,6 +10,8 @@ import {
   failuresOf,
   findNearestAbove,
   isReachable,
+  narrowToReached,
+  patienceOf,
   refuses,
   type Spot,
   type Standing,
@@ -36,24 +37,25 @@ export async function createFile(c: Composition, located: Located): Promise<Outc
   const { targets } = located;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
-  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: failoverWaitMs(c.engine) };
+  const options = patienceOf(c, located);
   const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
   const holder = itself.find((each) => exists(each) || refuses(each)) ?? parent?.find(({ kind }) => kind === 'file');
   // It says itself what it has against the call.
   if (holder !== undefined) return targets[holder.location] as Target;
   const reachable = itself.filter(isReachable).map(({ target }) => target);
+  const aboveReachable = above === null ? null : narrowToReached(above, itself);
   if (!located.faultTolerant || reachable.length === 0) requireAll(failuresOf(itself));
   const request = c.request();
   const hasNoParent = parent?.some(exists) === false;
-  if (request['createParent'] !== true && hasNoParent && above !== null) {
-    const blocked = (await findNearestAbove(c, above, options))?.find(({ kind }) => kind === 'file');
-    if (blocked !== undefined) return targets[blocked.location] as Target;
+  if (request['createParent'] !== true && hasNoParent && aboveReachable !== null) {
+    const blocked = (await findNearestAbove(c, aboveReachable, options))?.find(({ kind }) => kind === 'file');
+    if (blocked !== undefined) return reachable[blocked.location] as Target;
   } else if (request['createParent'] !== true && parent !== null) {
     const hasParent = (target: Target): boolean => parent[targets.indexOf(target)]?.kind === 'directory';
     reachable.sort((a, b) => Number(hasParent(b)) - Number(hasParent(a)));
-  } else if (above !== null && parent !== null) {
-    const blocked = await makeParents(c, above, parent, options);
-    if (blocked !== null) return targets[blocked.location] as Target;
+  } else if (aboveReachable !== null && parent !== null) {
+    const blocked = await makeParents(c, aboveReachable, parent, options);
+    if (blocked !== null) return reachable[blocked.location] as Target;
   }
   return located.faultTolerant ? await createSomewhere(c, located, reachable) : (reachable[0] as Target);
 }

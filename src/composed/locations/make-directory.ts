@@ -1,6 +1,6 @@
 import type { Answer } from '../answer.ts';
 import { PARENT_NOT_DIRECTORY, requireAll, successesOf } from '../answer.ts';
-import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
+import type { Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
 import { failoverWaitMs } from '../waiting.ts';
 import { failureOf, noteDivergence } from './answers.ts';
@@ -10,6 +10,8 @@ import {
   failuresOf,
   findNearestAbove,
   isReachable,
+  narrowToReached,
+  patienceOf,
   refuses,
   type Spot,
   type Standing,
@@ -33,7 +35,7 @@ export async function makeDirectory(c: Composition, located: Located): Promise<O
   const first = targets[0] as Target;
   const spot: Spot = { path: located.path, targets };
   const above = spotAbove(spot);
-  const options: AskOptions = located.faultTolerant ? {} : { unreachedMs: failoverWaitMs(c.engine) };
+  const options = patienceOf(c, located);
   const [itself = [], parent = null] = await survey(c, above === null ? [spot] : [spot, above], options);
   const standing = itself.find(({ kind }) => kind === 'file') ?? parent?.find(({ kind }) => kind === 'file');
   if (standing !== undefined) return targets[standing.location] as Target;
@@ -42,8 +44,9 @@ export async function makeDirectory(c: Composition, located: Located): Promise<O
   if (reachable.length === 0) throw failureOf(failuresOf(itself));
   if (reachable.length === targets.length && itself.every(exists)) return first;
   if (above !== null && parent !== null && !itself.some(exists) && !parent.some(exists)) {
-    const blocked = (await findNearestAbove(c, above, options))?.find(({ kind }) => kind === 'file');
-    if (blocked !== undefined) return targets[blocked.location] as Target;
+    const spotAboveReached = narrowToReached(above, itself);
+    const blocked = (await findNearestAbove(c, spotAboveReached, options))?.find(({ kind }) => kind === 'file');
+    if (blocked !== undefined) return (reachable[blocked.location] as Standing).target;
     if (!createsParent) return (reachable[0] as Standing).target;
   }
   return await makeEverywhere(c, located, itself, createsParent);

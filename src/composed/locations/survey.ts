@@ -1,7 +1,9 @@
 import type { Plain } from '../../wire/messages.ts';
 import type { Failed } from '../answer.ts';
 import type { AskOptions, Composition, Target } from '../composition.ts';
+import type { Located } from '../locate.ts';
 import { clientMethod, type Request } from '../request.ts';
+import { failoverWaitMs } from '../waiting.ts';
 
 const GET_FILE_INFO = clientMethod('getFileInfo');
 const SLASH = 0x2f;
@@ -28,6 +30,20 @@ export interface Standing {
   /** HdfsFileStatusProto of a file or directory. */
   readonly status: Plain;
   readonly failed: Failed | null;
+}
+
+/**
+ * How long locations are waited for before something is made in them. Fault tolerant mounts go on without a nameservice that is known to be
+ * down, and without one that was reached but does not answer, after the time that a failover takes.
+ */
+export function patienceOf(c: Composition, { faultTolerant }: Located): AskOptions {
+  const waitMs = failoverWaitMs(c.engine);
+  return faultTolerant ? { unansweredMs: waitMs } : { unreachedMs: waitMs };
+}
+
+/** The spot without the locations that could not be asked, as `standings` say: these are not waited for again. */
+export function narrowToReached(spot: Spot, standings: readonly Standing[]): Spot {
+  return { path: spot.path, targets: spot.targets.filter((_, i) => isReachable(standings[i] as Standing)) };
 }
 
 /** The parent, at the same locations; null when the path is the root of the mount's targets. */
