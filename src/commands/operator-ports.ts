@@ -1,3 +1,4 @@
+import type { Administration } from '../admin/administration.ts';
 import { type OpenOptions, openAdministration } from '../admin/open.ts';
 import type { HttpSettings } from '../config/http-settings.ts';
 import type { OpenAdministration, RouterServices, RouterVersion } from '../control/router-types.ts';
@@ -13,20 +14,14 @@ export async function openOperatorPorts(
   services: RouterServices,
 ): Promise<OpenAdministration> {
   const administration = await openAdministration(options, services);
-  const { adminAddress, recordedAddress } = administration;
-  if (!options.http.enabled) {
-    return { adminAddress, recordedAddress, httpAddress: '', stop: () => administration.stop() };
-  }
   try {
-    // Loaded only where it is used.
-    const { openHttp } = await import('../http/open.ts');
-    const server = await openHttp(options, services, administration);
+    const http = options.http.enabled ? await openHttp(options, services, administration) : null;
     return {
-      adminAddress,
-      recordedAddress,
-      httpAddress: server.address,
+      adminAddress: administration.adminAddress,
+      recordedAddress: administration.recordedAddress,
+      httpAddress: http?.address ?? '',
       stop: async () => {
-        await server.stop();
+        await http?.stop();
         await administration.stop();
       },
     };
@@ -34,4 +29,14 @@ export async function openOperatorPorts(
     await administration.stop();
     throw error;
   }
+}
+
+/** Its code is loaded only where it is used. */
+async function openHttp(
+  options: OperatorPortsOptions,
+  services: RouterServices,
+  administration: Administration,
+): Promise<{ readonly address: string; stop(): Promise<void> }> {
+  const http = await import('../http/open.ts');
+  return await http.openHttp(options, services, administration);
 }

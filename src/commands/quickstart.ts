@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HdfsClient } from '../control/hdfs-client.ts';
 import { createLog } from '../control/log.ts';
+import type { RunningRouter } from '../control/router-types.ts';
 import { writeConfigFiles } from '../simulator/config-files.ts';
 import { completeOptions } from '../simulator/options.ts';
 import { type SimulatedNameservice, type Simulator, startSimulator } from '../simulator/simulator.ts';
@@ -57,6 +58,7 @@ export async function run(args: string[]): Promise<number> {
         'dfs.federation.router.default.nameservice.enable=false',
         // Simulated NameNodes have no web server.
         'dfs.federation.router.namenode.heartbeat.jmx.interval=-1',
+        'dfs.federation.router.http-address=127.0.0.1:0',
       ],
       log: await createLog('warn'),
     });
@@ -65,7 +67,7 @@ export async function run(args: string[]): Promise<number> {
       await demonstrate(simulator, router.rpc, options.superuser);
       await printTrees(simulator.nameservices, options.superuser);
       if (once === true) return ExitCode.OK;
-      printHints(router.rpc, options.superuser);
+      printHints(router, options.superuser);
       const ended = await Promise.race([signals.signalled, router.closed]);
       return typeof ended === 'number' ? ended : ExitCode.OK;
     } finally {
@@ -145,12 +147,15 @@ async function collectPaths(client: HdfsClient, directory: string, paths: string
   }
 }
 
-function printHints(rpc: string, user: string): void {
+function printHints({ rpc, http }: RunningRouter, user: string): void {
   printLine('');
   printLine(`The router serves hdfs://${rpc}; ${user} is the superuser. Try, with HDFS's own client:`);
   printLine(`  hdfs dfs -ls hdfs://${rpc}/`);
   printLine(`  hdfs dfs -touchz hdfs://${rpc}/data/sales/february`);
   printLine(`  hdfs dfs -count hdfs://${rpc}/logs`);
+  printLine('over HTTP:');
+  printLine(`  curl http://${http}/api/v1/nameservices`);
+  printLine(`  curl 'http://${http}/api/v1/resolve?path=/data/sales'`);
   printLine('and from here:');
   printLine('  npm run -s switchyard -- help');
   printLine('  npm run -s switchyard -- simulate --observers 1');

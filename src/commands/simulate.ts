@@ -1,6 +1,6 @@
 import { makeDirectory, writeConfigFiles } from '../simulator/config-files.ts';
 import { completeOptions, type SimulatorOptions } from '../simulator/options.ts';
-import { parseServiceTime } from '../simulator/service-time.ts';
+import { parseServiceTime, type ServiceTime } from '../simulator/service-time.ts';
 import { startSimulator } from '../simulator/simulator.ts';
 import { SignalWait } from './until-signal.ts';
 import { ExitCode, parseFlags, printLine, UsageError } from './usage.ts';
@@ -14,6 +14,9 @@ export async function run(args: string[]): Promise<number> {
     nameservices: { type: 'string' },
     namenodes: { type: 'string' },
     observers: { type: 'string' },
+    'observer-lag': { type: 'string' },
+    'observer-calls-per-second': { type: 'string' },
+    seed: { type: 'string' },
     'port-base': { type: 'string' },
     'service-time': { type: 'string' },
     'calls-per-second': { type: 'string' },
@@ -29,9 +32,10 @@ export async function run(args: string[]): Promise<number> {
     ...readNumber('datanodes', flags.datanodes),
     ...readNumber('listingLimit', flags['listing-limit'], '--listing-limit'),
     ...readNumber('callsPerSecond', flags['calls-per-second'], '--calls-per-second'),
-    ...(flags['service-time'] === undefined
-      ? {}
-      : { serviceTime: asUsage('--service-time', () => parseServiceTime(flags['service-time'] as string)) }),
+    ...readTime('serviceTime', flags['service-time'], '--service-time'),
+    ...readTime('observerLag', flags['observer-lag'], '--observer-lag'),
+    observerSettings: readNumber('callsPerSecond', flags['observer-calls-per-second'], '--observer-calls-per-second'),
+    ...readNumber('seed', flags.seed),
   };
   const complete = asUsage('simulate', () => completeOptions(options));
   if (flags['write-config'] !== undefined) refuseBadDirectory(flags['write-config']);
@@ -64,6 +68,15 @@ function readNumber<Name extends string>(
   if (text === undefined) return {};
   if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new UsageError(`${flag} ${text}: not a number`);
   return { [name]: Number(text) } as Record<Name, number>;
+}
+
+function readTime<Name extends string>(
+  name: Name,
+  text: string | undefined,
+  flag: string,
+): Partial<Record<Name, ServiceTime>> {
+  if (text === undefined) return {};
+  return { [name]: asUsage(flag, () => parseServiceTime(text)) } as Record<Name, ServiceTime>;
 }
 
 /** What an option's own check says becomes a complaint about the command line. */

@@ -22,7 +22,7 @@ export const COMMANDS: readonly Command[] = [
     usage: `switchyard start [flags]
 
 Reads Hadoop's configuration files, serves clients, and prints one line of JSON on stdout when it does:
-{"ready":true,"pid":…,"rpc":"host:port"}. Logs go to stderr. SIGTERM and SIGINT let calls in flight finish,
+{"ready":true,"pid":…,"rpc":"host:port","http":"host:port"}. Logs go to stderr. SIGTERM and SIGINT let calls in flight finish,
 up to switchyard.drain.timeout; a second signal ends it at once.
 
 ${CONFIG_FLAGS}
@@ -62,12 +62,16 @@ stdout when they serve: {"ready":true,"nameservices":[…]}. SIGTERM and SIGINT 
 
   --nameservices A,B     names of the nameservices (default: ns0,ns1)
   --namenodes N          active and standby NameNodes of each (default: 2)
-  --observers K          observers of each, besides (default: 0)
+  --observers K          observers of each, besides (default: 0); replies then carry state ids
+  --observer-lag T       how old an edit is when observers apply it, written as times per call are (default: 0)
   --port-base P          first port; without it each NameNode takes a free one
   --service-time T       time per call: 0.2ms, exp:1ms, or lognormal:1ms,0.5
   --calls-per-second N   cap of each NameNode; 0: none
+  --observer-calls-per-second N
+                         cap of each observer, when it differs
   --listing-limit N      entries of one page of a listing (default: 1000)
   --datanodes N          DataNodes that NameNodes report and place blocks on; nothing is stored (default: 0)
+  --seed N               of times that are drawn; the same seed, the same times (default: 1)
   --write-config DIR     writes core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml for a router or hdfs dfs
 
 Exit codes: 0 ended by a signal, 1 failed, 2 wrong flags.`,

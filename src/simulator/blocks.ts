@@ -18,6 +18,9 @@ export interface Block {
   readonly corrupt: Set<DataNode>;
 }
 
+/** Where blocks are, in an answer: no blocks at all, their DataNodes, or blocks without DataNodes. */
+export type BlockPlaces = 'left out' | 'known' | 'unknown';
+
 /** Blocks of files that are striped over DataNodes have negative numbers in HDFS. */
 export const FIRST_BLOCK_ID = 2 ** 30 + 1;
 export const FIRST_GENERATION_STAMP = 1001;
@@ -36,10 +39,16 @@ export function describeBlock(block: Pick<Block, 'poolId' | 'id' | 'generationSt
 }
 
 /** LocatedBlockProto; a striped block says which of its units each node has. */
-export function locatedBlock(block: Block, offset: number, policy: ErasureCodingPolicy | null): Plain {
-  const isCorrupt = block.nodes.length > 0 && block.corrupt.size === block.nodes.length;
+export function locatedBlock(
+  block: Block,
+  offset: number,
+  policy: ErasureCodingPolicy | null,
+  places: BlockPlaces = 'known',
+): Plain {
+  const isKnown = places === 'known';
+  const isCorrupt = isKnown && block.nodes.length > 0 && block.corrupt.size === block.nodes.length;
   // While one replica is good, bad ones are not offered.
-  const nodes = isCorrupt ? block.nodes : block.nodes.filter((node) => !block.corrupt.has(node));
+  const nodes = isCorrupt ? block.nodes : block.nodes.filter((node) => isKnown && !block.corrupt.has(node));
   return {
     b: extendedBlock(block),
     offset,
@@ -59,10 +68,10 @@ export function locatedBlock(block: Block, offset: number, policy: ErasureCoding
 }
 
 /** LocatedBlocksProto of a file. */
-export function locatedBlocksOf(file: File): Plain {
+export function locatedBlocksOf(file: File, places: BlockPlaces): Plain {
   let offset = 0;
   const blocks = file.blocks.map((block) => {
-    const located = locatedBlock(block, offset, file.erasureCodingPolicy);
+    const located = locatedBlock(block, offset, file.erasureCodingPolicy, places);
     offset += block.bytes;
     return located;
   });

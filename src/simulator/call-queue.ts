@@ -14,7 +14,10 @@ export interface CallQueueOptions {
   readonly callsPerSecond: number;
 }
 
-/** A handler that serves a call; returns the milliseconds that it is busy with it. `parked`: the call goes back and waits for `wake`. */
+/**
+ * A handler that serves a call; returns the milliseconds that it is busy with it. `parked`: the call goes back to the end of the queue and
+ * waits for `wake`. (A NameNode's handlers take such a call again and again; here they look at it when something has changed.)
+ */
 export interface CallWorker<Call, Result> {
   start(call: Call): { readonly serviceMs: number; readonly result: Result } | 'parked';
   finish(call: Call, result: Result): void;
@@ -39,6 +42,7 @@ export class CallQueue<Call, Result> {
   #parked: Call[] = [];
   #running: Running<Call, Result>[] = [];
   #nextStartMs = 0;
+  #requeued = 0;
   #held = false;
   #scheduled = false;
   #timer: NodeJS.Timeout | null = null;
@@ -66,11 +70,10 @@ export class CallQueue<Call, Result> {
     return true;
   }
 
-  /** Parked calls get another chance. */
+  /** Parked calls get another chance, after those that wait already. */
   wake(): void {
     if (this.#parked.length > 0) {
-      this.#waiting = [...this.#parked, ...this.#waiting.slice(this.#head)];
-      this.#head = 0;
+      this.#waiting.push(...this.#parked);
       this.#parked = [];
       this.#schedule();
     }
@@ -78,6 +81,16 @@ export class CallQueue<Call, Result> {
 
   get parked(): number {
     return this.#parked.length;
+  }
+
+  /** How often a call was put back. */
+  get requeued(): number {
+    return this.#requeued;
+  }
+
+  /** Takes out the call that was parked first; undefined when none is. */
+  evictParked(): Call | undefined {
+    return this.#parked.shift();
   }
 
   /** Nothing starts and nothing is answered until `release`. */
@@ -137,17 +150,20 @@ export class CallQueue<Call, Result> {
   #startWaiting(nowMs: number): void {
     const { handlers, callsPerSecond } = this.options;
     while (this.#head < this.#waiting.length && this.#running.length < handlers) {
-      if (callsPerSecond > 0) {
-        if (this.#nextStartMs > nowMs) {
-          break;
-        }
-        this.#nextStartMs = Math.max(this.#nextStartMs, nowMs - RATE_SLACK_MS) + 1000 / callsPerSecond;
+      if (callsPerSecond > 0 && this.#nextStartMs > nowMs) {
+        break;
       }
       const call = this.#waiting[this.#head++] as Call;
       const started = this.#worker.start(call);
       if (started === 'parked') {
+        this.#requeued++;
         this.#parked.push(call);
-      } else if (started.serviceMs <= 0) {
+        continue;
+      }
+      if (callsPerSecond > 0) {
+        this.#nextStartMs = Math.max(this.#nextStartMs, nowMs - RATE_SLACK_MS) + 1000 / callsPerSecond;
+      }
+      if (started.serviceMs <= 0) {
         this.#worker.finish(call, started.result);
       } else {
         this.#running.push({ call, result: started.result, dueMs: nowMs + started.serviceMs });

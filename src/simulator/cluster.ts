@@ -1,15 +1,16 @@
 /** All nameservices of one simulator with their servers, and the control requests. Lives in the simulator's thread. */
 
-import { RemoteException } from '../control/rpc-server/remote-exception.ts';
 import { CallLog } from './call-log.ts';
 import type { ControlRequest, ControlResults, NameNodeStatus, Which } from './control-requests.ts';
 import { ControlError } from './control-requests.ts';
+import { checkRunning, fence, restart, setLag, transition } from './namenode-controls.ts';
 import { Nameservice } from './nameservice.ts';
 import type { HaState } from './operation.ts';
 import type { CompleteOptions, SimulatorSettings } from './options.ts';
-import { checkSettings } from './options.ts';
+import { checkSettings, settingsOfObservers } from './options.ts';
 import { HOST, RpcServer } from './rpc-server.ts';
 import { seededRandom } from './service-time.ts';
+import { NO_LAG } from './tailing.ts';
 
 export class Cluster {
   readonly #nameservices: readonly Nameservice[];
@@ -29,9 +30,15 @@ export class Cluster {
       const rootInodeId = options.rootInodeIds[id];
       return new Nameservice(id, states, rootInodeId === undefined ? shared : { ...shared, rootInodeId });
     });
-    this.#servers = this.#nameservices.flatMap((nameservice) =>
-      nameservice.namenodes.map((namenode) => new RpcServer(namenode, options, this.#log, random)),
-    );
+    const namenodes = this.#nameservices.flatMap((nameservice) => nameservice.namenodes);
+    const ofObservers = settingsOfObservers(options);
+    for (const namenode of namenodes.filter(({ state }) => state === 'observer')) {
+      namenode.tailing.configure({ ...NO_LAG, lagTime: options.observerLag });
+    }
+    this.#servers = namenodes.map((namenode) => {
+      const settings = namenode.state === 'observer' ? ofObservers : options;
+      return new RpcServer(namenode, settings, this.#log, random);
+    });
   }
 
   /** Opens all ports. When one cannot be opened, none stays open. */
@@ -62,7 +69,7 @@ export class Cluster {
         this.#log.clear();
         return null;
       case 'failover':
-        this.#failover(request.nameservice, request.to);
+        this.#failover(request.nameservice, request.to, request.fence?.unsynced);
         return null;
       case 'settings':
         this.#configure(request.settings, request.of);
@@ -82,7 +89,7 @@ export class Cluster {
         break;
       case 'stop':
         // Whoever comes after it need not wait for its consent: a stopped NameNode is not active.
-        namenode.state = 'standby';
+        namenode.enter('standby');
         namenode.setSafeMode('leave');
         await server.stop();
         break;
@@ -92,6 +99,12 @@ export class Cluster {
         }
         await server.start(server.port);
         break;
+      case 'fence':
+        fence(namenode, request.unsynced ?? 0);
+        break;
+      case 'restart':
+        await restart(server, request);
+        break;
       case 'hang':
         server.hang(request.mode ?? 'calls');
         break;
@@ -99,14 +112,10 @@ export class Cluster {
         server.resume();
         break;
       case 'lag':
-        // What could be seen so far stays seen.
-        namenode.tailEdits(Date.now());
-        namenode.tailing = {
-          paused: request.paused ?? false,
-          lagTransactions: request.lagTransactions ?? 0,
-          lagMs: request.lagMs ?? 0,
-        };
-        namenode.nameservice.notify();
+        setLag(namenode, request);
+        break;
+      case 'blockReports':
+        namenode.hearsBlockReports = request.arrive;
         break;
       case 'loseAnswers':
         server.loseAnswers(request.method, request.times);
@@ -114,11 +123,16 @@ export class Cluster {
     }
   }
 
-  #failover(id: string, to: string): void {
+  #failover(id: string, to: string, unsynced: number | undefined): void {
     const next = this.#find({ nameservice: id, namenode: to });
+    checkRunning(next);
     const active = next.namenode.nameservice.active();
     if (active !== undefined && active !== next.namenode) {
-      active.transition('standby');
+      if (unsynced === undefined) {
+        active.transition('standby');
+      } else {
+        fence(active, unsynced);
+      }
     }
     transition(next, 'active');
   }
@@ -144,19 +158,9 @@ export class Cluster {
   }
 }
 
-function transition(server: RpcServer, to: HaState): void {
-  if (!server.running) {
-    throw new ControlError(`${server.namenode.nameservice.id} ${server.namenode.id} is stopped; start it first`);
-  }
-  try {
-    server.namenode.transition(to);
-  } catch (error) {
-    throw error instanceof RemoteException ? new ControlError(error.message) : error;
-  }
-}
-
 function statusOf(server: RpcServer): NameNodeStatus {
   const { namenode } = server;
+  const stateId = namenode.stateId(Date.now());
   return {
     nameservice: namenode.nameservice.id,
     namenode: namenode.id,
@@ -166,10 +170,13 @@ function statusOf(server: RpcServer): NameNodeStatus {
     running: server.running,
     hung: server.hung,
     safeMode: namenode.safeMode,
-    appliedTxId: namenode.stateId(Date.now()),
+    fenced: namenode.fenced,
+    stateId,
+    appliedTxId: namenode.namespace.txid,
     lastTxId: namenode.lastTxId,
     inodes: namenode.namespace.inodeCount,
     connections: server.connections,
     queued: server.queued,
+    requeued: server.requeued,
   };
 }

@@ -5,6 +5,7 @@ import type { SimulatedNameservice } from './simulator.ts';
 
 export interface ConfigFileOptions {
   readonly superuser: string;
+  /** Then a router reads from observers too. */
   readonly stateIds: boolean;
   readonly replication: number;
 }
@@ -59,6 +60,7 @@ export function writeConfigFiles(
     formatConfiguration({
       'dfs.federation.router.default.nameserviceId': ids[0] ?? '',
       'dfs.federation.router.monitor.localnamenode.enable': 'false',
+      'dfs.federation.router.observer.read.default': String(options.stateIds),
       'dfs.federation.router.monitor.namenode': nameservices
         .flatMap(({ id, namenodes }) => namenodes.map((namenode) => `${id}.${namenode.id}`))
         .join(','),

@@ -10,6 +10,7 @@ import { encryptFile } from './encryption-zones.ts';
 import type { ErasureCodingPolicy } from './erasure-coding-policies.ts';
 import { statusOf } from './file-status.ts';
 import { Directory, File } from './inodes.ts';
+import { checkBlockLocations, placesOf } from './located-reads.ts';
 import { checkLease, checkOpenFile, fileAt } from './open-files.ts';
 import type { Site } from './operation.ts';
 import { checkPathLength, isReservedName, isValidName, splitPath } from './paths.ts';
@@ -23,7 +24,6 @@ const CreateFlag = { CREATE: 1, OVERWRITE: 2, NEW_BLOCK: 32, SHOULD_REPLICATE: 1
 const STRIPED_REPLICATION = 1;
 export const MIN_REPLICATION = 1;
 export const MAX_REPLICATION = 512;
-const ACCESS_TIME_PRECISION_MS = 3_600_000;
 
 export function create(site: Site, request: Plain): Plain {
   const src = textOf(request, 'src');
@@ -83,7 +83,7 @@ export function create(site: Site, request: Plain): Plain {
   namespace.link(parent, file);
   namespace.openFile(file, holder, machine);
   namespace.logEdit();
-  return { fs: statusOf(file, '', false) };
+  return { fs: statusOf(file, '') };
 }
 
 /** The policy that the client names, null for replicas; else the one of the directory. */
@@ -131,7 +131,7 @@ export function append(site: Site, request: Plain): Plain {
   namespace.logEdit();
   return {
     ...(goesOn ? { block: locatedBlock(last, file.length - last.bytes, null) } : {}),
-    stat: statusOf(file, '', false),
+    stat: statusOf(file, ''),
   };
 }
 
@@ -302,13 +302,26 @@ export function getBlockLocations(site: Site, request: Plain): Plain {
   const path = namespace.resolve(caller, src, 'read');
   const file = fileAt(path, src);
   checkPermission(caller, path, { target: Access.READ });
-  // A read that comes long after the last one is noted in the file's access time: only the active NameNode can do that.
-  if (!path.isSnapshot && namespace.nowMs > file.atimeMs + ACCESS_TIME_PRECISION_MS) {
-    site.checkCategory('WRITE');
+  const locations = locatedBlocksOf(file, placesOf(site));
+  checkBlockLocations(site, locations, src);
+  if (!path.isSnapshot) {
+    renewAccessTime(site, file);
+  }
+  return { locations };
+}
+
+/**
+ * A read that comes long after the last one is noted in the file's access time: only the active NameNode can do that, and unlike other
+ * edits this one is not waited for.
+ */
+function renewAccessTime({ namespace, namenode, settings, checkCategory }: Site, file: File): void {
+  const { accessTimePrecisionMs } = settings;
+  const isDue = accessTimePrecisionMs > 0 && namespace.nowMs > file.atimeMs + accessTimePrecisionMs;
+  if (isDue && (namespace.replaying || !(namenode.safeMode || namenode.fenced))) {
+    checkCategory('WRITE');
     file.atimeMs = namespace.nowMs;
     namespace.logEdit();
   }
-  return { locations: locatedBlocksOf(file) };
 }
 
 export function isFileClosed(site: Site, request: Plain): Plain {

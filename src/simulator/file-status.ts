@@ -1,11 +1,12 @@
 /** HdfsFileStatusProto of files and directories. */
 import type { Plain } from '../wire/messages.ts';
+import type { BlockPlaces } from './blocks.ts';
 import { locatedBlocksOf } from './blocks.ts';
 import type { FileEncryption, Inode } from './inodes.ts';
 import { Directory } from './inodes.ts';
 
 /** HdfsFileStatusProto.Flags */
-const Flag = { HAS_ACL: 1, HAS_CRYPT: 2, HAS_EC: 4, SNAPSHOT_ENABLED: 8 } as const;
+export const StatusFlag = { HAS_ACL: 1, HAS_CRYPT: 2, HAS_EC: 4, SNAPSHOT_ENABLED: 8 } as const;
 
 /** Status of `PATH/.snapshot`, which is no inode. */
 export const SNAPSHOT_LIST_STATUS: Plain = {
@@ -25,8 +26,8 @@ export const SNAPSHOT_LIST_STATUS: Plain = {
   flags: 0,
 };
 
-/** `localName` is empty when the caller asked for this very path. With `located` files carry their list of blocks. */
-export function statusOf(inode: Inode, localName: string, located: boolean): Plain {
+/** `localName` is empty when the caller asked for this very path. Files carry their list of blocks unless `places` says "left out". */
+export function statusOf(inode: Inode, localName: string, places: BlockPlaces = 'left out'): Plain {
   const isDirectory = inode instanceof Directory;
   const coding = isDirectory ? inode.effectiveErasureCoding() : inode.erasureCodingPolicy;
   const status: Plain = {
@@ -44,10 +45,10 @@ export function statusOf(inode: Inode, localName: string, located: boolean): Pla
     childrenNum: isDirectory ? inode.childCount : 0,
     storagePolicy: inode.effectivePolicy(),
     flags:
-      (inode.acl.length > 0 ? Flag.HAS_ACL : 0) |
-      (inode.zoneRoot() !== null ? Flag.HAS_CRYPT : 0) |
-      (coding !== null ? Flag.HAS_EC : 0) |
-      (isDirectory && inode.snapshots !== null ? Flag.SNAPSHOT_ENABLED : 0),
+      (inode.acl.length > 0 ? StatusFlag.HAS_ACL : 0) |
+      (inode.zoneRoot() !== null ? StatusFlag.HAS_CRYPT : 0) |
+      (coding !== null ? StatusFlag.HAS_EC : 0) |
+      (isDirectory && inode.snapshots !== null ? StatusFlag.SNAPSHOT_ENABLED : 0),
   };
   if (coding !== null) {
     status['ecPolicy'] = coding.reference();
@@ -55,8 +56,8 @@ export function statusOf(inode: Inode, localName: string, located: boolean): Pla
   if (!isDirectory && inode.encryption !== null) {
     status['fileEncryptionInfo'] = encryptionMessage(inode.encryption);
   }
-  if (located && !isDirectory) {
-    status['locations'] = locatedBlocksOf(inode);
+  if (places !== 'left out' && !isDirectory) {
+    status['locations'] = locatedBlocksOf(inode, places);
   }
   return status;
 }

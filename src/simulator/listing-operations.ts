@@ -7,6 +7,7 @@ import { decodePlain, encode, messageType } from '../wire/messages.ts';
 import { SNAPSHOT_LIST_STATUS, statusOf } from './file-status.ts';
 import type { Inode } from './inodes.ts';
 import { File } from './inodes.ts';
+import { checkEntry, checkStatus, placesOf } from './located-reads.ts';
 import type { Site } from './operation.ts';
 import { compareNames } from './paths.ts';
 import { Access, checkPermission, checkSuperuser } from './permission-check.ts';
@@ -36,7 +37,12 @@ function statusAnswer(site: Site, request: Plain, located: boolean): Plain {
   if (snapshotList !== null) {
     return { fs: SNAPSHOT_LIST_STATUS };
   }
-  return target === null ? {} : { fs: statusOf(target, '', located) };
+  if (target === null) {
+    return {};
+  }
+  const fs = statusOf(target, '', located ? placesOf(site) : 'left out');
+  checkStatus(site, fs, src);
+  return { fs };
 }
 
 /** A page of a directory. */
@@ -50,6 +56,9 @@ interface Page {
 export function getListing(site: Site, request: Plain): Plain {
   const src = textOf(request, 'src');
   const page = listPage(site, src, bytesAsText(request, 'startAfter'), flagOf(request, 'needLocation'));
+  for (const entry of page?.entries ?? []) {
+    checkEntry(site, entry);
+  }
   return page === null ? {} : { dirList: { partialListing: page.entries, remainingEntries: page.remaining } };
 }
 
@@ -58,6 +67,7 @@ function listPage(site: Site, src: string, startAfter: string, located: boolean)
   const { namespace, caller } = site;
   const path = namespace.resolve(caller, src, 'read');
   const after = nameAfter(site, startAfter);
+  const places = located ? placesOf(site) : 'left out';
   if (path.snapshotList !== null) {
     return listSnapshots(site, path.snapshotList.snapshots?.all() ?? [], after);
   }
@@ -70,7 +80,7 @@ function listPage(site: Site, src: string, startAfter: string, located: boolean)
   }
   if (target instanceof File) {
     checkPermission(caller, path, {});
-    return { entries: [statusOf(target, '', located)], remaining: 0, lastName: '' };
+    return { entries: [statusOf(target, '', places)], remaining: 0, lastName: '' };
   }
   checkPermission(caller, path, { target: Access.READ_EXECUTE });
   const names = target.sortedNames();
@@ -82,7 +92,7 @@ function listPage(site: Site, src: string, startAfter: string, located: boolean)
   for (let at = start, budget = limit; at < end && budget > 0; at++) {
     const name = names[at] as string;
     const child = target.child(name) as Inode;
-    entries.push(statusOf(child, name, located));
+    entries.push(statusOf(child, name, places));
     budget -= located && child instanceof File ? child.blocks.length * child.replication : 0;
   }
   const listed = start + entries.length;
@@ -93,7 +103,7 @@ function listSnapshots(site: Site, snapshots: readonly Snapshot[], after: string
   const later = snapshots.filter(({ name }) => after === '' || compareNames(name, after) > 0);
   const page = later.slice(0, site.settings.listingLimit);
   return {
-    entries: page.map(({ name, root }) => statusOf(root, name, false)),
+    entries: page.map(({ name, root }) => statusOf(root, name)),
     remaining: later.length - page.length,
     lastName: page.at(-1)?.name ?? '',
   };

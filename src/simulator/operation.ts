@@ -13,6 +13,8 @@ export interface NamespaceSettings {
   /** Defaults for clients: `dfs.replication`, `dfs.blocksize`. */
   readonly replication: number;
   readonly blockSizeBytes: number;
+  /** Age of an access time at which a read renews it, `dfs.namenode.accesstime.precision`; 0: never. */
+  readonly accessTimePrecisionMs: number;
 }
 
 export type SafeModeAction = 'enter' | 'leave' | 'get';
@@ -39,6 +41,14 @@ export interface NameNodeView {
   readonly datanodes: readonly DataNode[];
   readonly administration: Administration;
   readonly safeMode: boolean;
+  /** Why safe mode is on and when it ends. */
+  readonly safeModeTip: string;
+  /** Whether it is active and cut off from the journal: nothing that it writes is kept. */
+  readonly fenced: boolean;
+  /** Whether DataNodes have told it where blocks are. */
+  readonly knowsPlaces: boolean;
+  /** Text of an exception for what safe mode does not allow. */
+  describeSafeMode(what: string): string;
   /** Changes or reads safe mode; whether it is on afterwards. */
   setSafeMode(action: SafeModeAction): boolean;
   /** Throws ServiceFailedException when the transition is not possible. */

@@ -6,6 +6,7 @@ import { LISTING_LIMIT } from './listing-operations.ts';
 import type { Overflow } from './rpc-server.ts';
 import type { ServiceTime } from './service-time.ts';
 import { NO_SERVICE_TIME } from './service-time.ts';
+import type { Lag } from './tailing.ts';
 
 export const MAX_NAMESERVICES = 64;
 /** NameNodes of one nameservice. */
@@ -26,6 +27,10 @@ export interface SimulatorSettings {
   /** State ids in reply headers, `dfs.namenode.state.context.enabled`. */
   readonly stateIds: boolean;
   readonly proxyUsers: readonly string[];
+  /** How long each answer is on its way, in whole milliseconds; later ones may pass it. */
+  readonly answerDelay: ServiceTime;
+  /** So many answers are kept back for a moment, and a random one leaves when another comes; 0: none is. */
+  readonly reorderAnswers: number;
 }
 
 export interface SimulatorOptions extends Partial<SimulatorSettings> {
@@ -35,6 +40,10 @@ export interface SimulatorOptions extends Partial<SimulatorSettings> {
   readonly namenodes?: number;
   /** Observers, after the others. Default 0. */
   readonly observers?: number;
+  /** Where observers differ from the others. */
+  readonly observerSettings?: Partial<SimulatorSettings>;
+  /** Age at which observers apply an edit, drawn for each; default: at once. */
+  readonly observerLag?: ServiceTime;
   /** Ports from here on, in the order of nameservices and NameNodes; 0 (default): any free ones. */
   readonly portBase?: number;
   /** Owner of the root, and who may do everything. Default: who runs the simulator. */
@@ -45,7 +54,9 @@ export interface SimulatorOptions extends Partial<SimulatorSettings> {
   readonly listingLimit?: number;
   readonly replication?: number;
   readonly blockSizeBytes?: number;
-  /** Same seed, same service times. */
+  /** Age of an access time at which a read renews it, `dfs.namenode.accesstime.precision`; 0: never. Default one hour, as in HDFS. */
+  readonly accessTimePrecisionMs?: number;
+  /** Same seed, same service times, lags and delays. */
   readonly seed?: number;
   /** DataNodes, or how many plain ones; default none, so that files stay empty. */
   readonly datanodes?: number | readonly SimulatedDataNode[];
@@ -57,6 +68,8 @@ export interface CompleteOptions extends SimulatorSettings {
   readonly nameservices: readonly string[];
   readonly namenodes: number;
   readonly observers: number;
+  readonly observerSettings: Partial<SimulatorSettings>;
+  readonly observerLag: ServiceTime;
   readonly portBase: number;
   readonly superuser: string;
   readonly supergroup: string;
@@ -65,6 +78,7 @@ export interface CompleteOptions extends SimulatorSettings {
   readonly listingLimit: number;
   readonly replication: number;
   readonly blockSizeBytes: number;
+  readonly accessTimePrecisionMs: number;
   readonly seed: number;
   readonly datanodes: readonly SimulatedDataNode[];
   readonly rootInodeIds: Readonly<Record<string, number>>;
@@ -82,6 +96,8 @@ export function completeOptions(options: SimulatorOptions): CompleteOptions {
     nameservices: options.nameservices ?? ['ns0', 'ns1'],
     namenodes: options.namenodes ?? 2,
     observers,
+    observerSettings: options.observerSettings ?? {},
+    observerLag: options.observerLag ?? NO_SERVICE_TIME,
     portBase: options.portBase ?? 0,
     superuser,
     supergroup: options.supergroup ?? 'supergroup',
@@ -90,6 +106,7 @@ export function completeOptions(options: SimulatorOptions): CompleteOptions {
     listingLimit: options.listingLimit ?? LISTING_LIMIT,
     replication: options.replication ?? 3,
     blockSizeBytes: options.blockSizeBytes ?? 128 * 1024 * 1024,
+    accessTimePrecisionMs: options.accessTimePrecisionMs ?? 3_600_000,
     seed: options.seed ?? 1,
     datanodes: listDataNodes(options.datanodes ?? []),
     rootInodeIds: options.rootInodeIds ?? {},
@@ -102,6 +119,8 @@ export function completeOptions(options: SimulatorOptions): CompleteOptions {
     maxFrameBytes: options.maxFrameBytes ?? 128 * 1024 * 1024,
     stateIds: options.stateIds ?? observers > 0,
     proxyUsers: options.proxyUsers ?? [superuser],
+    answerDelay: options.answerDelay ?? NO_SERVICE_TIME,
+    reorderAnswers: options.reorderAnswers ?? 0,
   };
   check(complete);
   return complete;
@@ -126,6 +145,8 @@ function check(options: CompleteOptions): void {
   wholeNumber('observers', observers, 0, MAX_NAMENODES - namenodes);
   wholeNumber('port base', portBase, 0, 65_536 - nameservices.length * (namenodes + observers));
   checkSettings(options);
+  checkSettings(settingsOfObservers(options));
+  wholeNumber('access time precision', options.accessTimePrecisionMs, 0, Number.MAX_SAFE_INTEGER);
   wholeNumber('listing limit', options.listingLimit, 1, 1_000_000);
   for (const [id, inodeId] of Object.entries(options.rootInodeIds)) {
     wholeNumber(`root inode id of ${id}`, inodeId, 1, 2 ** 40);
@@ -156,9 +177,19 @@ export function checkSettings(settings: SimulatorSettings): void {
   wholeNumber('handlers', settings.handlers, 1, 10_000);
   wholeNumber('queue capacity', settings.queueCapacity, 1, 1_000_000);
   wholeNumber('max frame bytes', settings.maxFrameBytes, 1024, 0x7fff_ffff);
+  wholeNumber('reordered answers', settings.reorderAnswers, 0, 10_000);
 }
 
-function wholeNumber(name: string, value: number, least: number, most: number): void {
+export function settingsOfObservers(options: CompleteOptions): SimulatorSettings {
+  return { ...options, ...options.observerSettings };
+}
+
+export function checkLag({ lagTransactions, randomTransactions }: Lag): void {
+  wholeNumber('lag in transactions', lagTransactions, 0, Number.MAX_SAFE_INTEGER);
+  wholeNumber('random transactions', randomTransactions, 0, 2 ** 32 - 1);
+}
+
+export function wholeNumber(name: string, value: number, least: number, most: number): void {
   if (!Number.isInteger(value) || value < least || value > most) {
     throw new SimulatorOptionError(`${name} ${value}: a whole number from ${least} to ${most}`);
   }

@@ -6,28 +6,26 @@ import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { ConnectionOwner, Identity } from '../control/rpc-server/connection.ts';
 import { RpcConnection } from '../control/rpc-server/connection.ts';
-import { messageOf, textOf, textsOf } from '../control/rpc-server/fields.ts';
 import { JAVA, type JavaClass, RemoteException } from '../control/rpc-server/remote-exception.ts';
 import { encodeError, encodeSuccess, headWithoutCall } from '../control/rpc-server/reply.ts';
-import type { Plain } from '../wire/messages.ts';
 import { MessageError } from '../wire/messages.ts';
+import { align, type Refusal } from './alignment.ts';
+import { AnswerDelivery, type DeliverySettings } from './answer-delivery.ts';
 import type { CallLog } from './call-log.ts';
 import { CallQueue } from './call-queue.ts';
+import { loggedCall } from './logged-call.ts';
 import type { IncomingCall, NameNode, Outcome } from './name-node.ts';
 import { methodsOf, type ServedMethod } from './operations.ts';
 import type { Caller } from './permission-check.ts';
 import type { ServiceTime } from './service-time.ts';
-import { sampleServiceMs } from './service-time.ts';
+import { sampleServiceMs, seededRandom, seedFor } from './service-time.ts';
 
 export const HOST = '127.0.0.1';
-
-/** An observer that is further behind than this refuses coordinated calls instead of letting them wait. */
-const MAX_BEHIND_TRANSACTIONS = 160_000n;
 
 /** What happens to calls that find the queue full: reading stops, or the client is told so (and closed). */
 export type Overflow = 'block' | 'busy' | 'disconnect';
 
-export interface ServerSettings {
+export interface ServerSettings extends DeliverySettings {
   readonly serviceTime: ServiceTime;
   /** Service times of single methods, in place of `serviceTime`. */
   readonly methodServiceTime: Readonly<Record<string, ServiceTime>>;
@@ -50,6 +48,8 @@ type Connection = RpcConnection<ServedMethod, Caller>;
 interface QueuedCall {
   readonly connection: Connection;
   readonly call: IncomingCall;
+  /** Transaction that the NameNode must have seen before the call is executed; null: none. */
+  readonly waitsFor: bigint | null;
 }
 
 export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
@@ -60,6 +60,7 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
   readonly #random: () => number;
   readonly #connections = new Set<Connection>();
   readonly #queue: CallQueue<QueuedCall, Outcome>;
+  readonly #delivery: AnswerDelivery;
   /** Connections that are not read until the queue has room, with the call that found none. */
   readonly #blocked: QueuedCall[] = [];
   /** Answers still to be lost, by method. */
@@ -73,6 +74,8 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
     this.settings = settings;
     this.#log = log;
     this.#random = random;
+    const { id, options } = namenode.nameservice;
+    this.#delivery = new AnswerDelivery(settings, seededRandom(seedFor(options.seed, id, namenode.id, 'delivery')));
     this.#queue = new CallQueue(this.#queueOptions(), {
       start: (queued) => this.#start(queued),
       finish: (queued, outcome) => this.#answer(queued, outcome),
@@ -94,6 +97,11 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
 
   get queued(): number {
     return this.#queue.length;
+  }
+
+  /** How often calls were put back because they have to wait for edits. */
+  get requeued(): number {
+    return this.#queue.requeued;
   }
 
   /** Port 0 at the first start: any free one; later starts take the same port again. */
@@ -119,6 +127,7 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
     this.#server = null;
     this.#hung = null;
     this.#queue.clear();
+    this.#delivery.clear();
     this.#blocked.length = 0;
     this.#stopLagTimer();
     for (const connection of this.#connections) {
@@ -154,6 +163,7 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
   configure(settings: ServerSettings): void {
     this.settings = settings;
     this.#queue.options = this.#queueOptions();
+    this.#delivery.settings = settings;
     this.#queue.wake();
   }
 
@@ -213,94 +223,74 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
   }
 
   admit(connection: Connection, call: IncomingCall): void {
-    const refusal = this.#misaligned(call);
-    if (refusal !== null) {
-      const head = headWithoutCall(call.callId, this.stateId(), call.retryCount);
-      connection.send(encodeError(head, { status: 'ERROR', detail: 'ERROR_RPC_SERVER', ...refusal }));
+    const isAligned = this.settings.stateIds && call.method.coordinated;
+    const waitsFor = isAligned ? align(this.namenode.state, call.stateId, this.namenode.stateId(Date.now())) : null;
+    if (waitsFor !== null && typeof waitsFor === 'object') {
+      this.#refuse(connection, call, waitsFor);
       return;
     }
-    if (!this.#queue.take({ connection, call })) {
-      this.#overflow({ connection, call });
+    const queued = { connection, call, waitsFor };
+    if (!this.#queue.take(queued)) {
+      this.#overflow(queued);
     }
   }
 
-  #overflow({ connection, call }: QueuedCall): void {
+  #overflow(queued: QueuedCall): void {
+    const { connection, call } = queued;
     const { overflow } = this.settings;
     if (overflow === 'block') {
-      connection.pause();
-      this.#blocked.push({ connection, call });
+      const evicted = this.#queue.evictParked();
+      if (evicted === undefined) {
+        connection.pause();
+        this.#blocked.push(queued);
+      } else {
+        this.#refuseAgain(evicted);
+        this.#queue.take(queued);
+      }
     } else if (overflow === 'busy') {
-      const head = headWithoutCall(call.callId, this.stateId(), call.retryCount);
-      connection.send(
-        encodeError(head, {
-          status: 'ERROR',
-          detail: 'ERROR_RPC_SERVER',
-          javaClass: JAVA.RETRIABLE,
-          message: 'Server too busy',
-        }),
-      );
+      this.#refuse(connection, call, { javaClass: JAVA.RETRIABLE, message: 'Server too busy' });
     } else {
       const message = 'Server too busy - disconnecting';
       connection.sendFatal(call.callId, 'ERROR_RPC_SERVER', JAVA.RETRIABLE, message, call.retryCount);
     }
   }
 
-  /** Whether a coordinated call can be answered by an observer at all, judged while it is read. */
-  #misaligned(call: IncomingCall): { javaClass: typeof JAVA.STANDBY | typeof JAVA.RETRIABLE; message: string } | null {
-    if (!this.settings.stateIds || !call.method.coordinated || this.namenode.state !== 'observer') {
-      return null;
-    }
-    if (call.stateId === null) {
-      return {
-        javaClass: JAVA.STANDBY,
-        message:
-          'Observer Node received request without stateId. This mostly likely is because client is not configured ' +
-          'with ObserverReadProxyProvider',
-      };
-    }
-    const server = BigInt(this.namenode.stateId(Date.now()));
-    if (BigInt.asIntN(64, call.stateId - server) > MAX_BEHIND_TRANSACTIONS) {
-      return {
-        javaClass: JAVA.RETRIABLE,
-        message: `Observer Node is too far behind: serverStateId = ${server} clientStateId = ${call.stateId}`,
-      };
-    }
-    return null;
+  /** What is said while a call is read. */
+  #refuse(connection: Connection, call: IncomingCall, { javaClass, message }: Refusal): void {
+    const head = headWithoutCall(call.callId, this.stateId(), call.retryCount);
+    const error = { status: 'ERROR', detail: 'ERROR_RPC_SERVER', javaClass, message } as const;
+    this.#delivery.send(connection, encodeError(head, error));
   }
 
-  #start(queued: QueuedCall): { serviceMs: number; result: Outcome } | 'parked' {
+  /** A waiting call whose place in the full queue went to another one. The server does not close the connection over it. */
+  #refuseAgain({ connection, call }: QueuedCall): void {
+    const { callId, retryCount, clientId, method } = call;
+    const message = withStack(`${JAVA.RETRIABLE}: Server too busy - disconnecting`, method.name);
+    const error = { status: 'FATAL', detail: 'ERROR_RPC_SERVER', javaClass: JAVA.RETRIABLE, message } as const;
+    this.#delivery.send(connection, encodeError({ callId, retryCount, clientId, stateId: this.stateId() }, error));
+  }
+
+  #start({ call, waitsFor }: QueuedCall): { serviceMs: number; result: Outcome } | 'parked' {
     const nowMs = Date.now();
-    const { call } = queued;
-    if (this.#mustWait(call, nowMs)) {
-      this.#watchLag();
+    if (waitsFor !== null && waitsFor > this.namenode.stateId(nowMs)) {
+      this.#watchLag(nowMs);
       return 'parked';
     }
     const outcome = this.namenode.execute(call, nowMs);
-    this.#logCall(call, outcome);
+    this.#log.add(loggedCall(this.namenode, call, outcome));
     const { methodServiceTime, serviceTime } = this.settings;
     const time = Object.hasOwn(methodServiceTime, call.method.name) ? methodServiceTime[call.method.name] : undefined;
     return { serviceMs: sampleServiceMs(time ?? serviceTime, this.#random), result: outcome };
   }
 
-  /** A coordinated call waits at a NameNode that has not seen what its client has seen; the active has seen everything. */
-  #mustWait(call: IncomingCall, nowMs: number): boolean {
-    return (
-      this.settings.stateIds &&
-      call.method.coordinated &&
-      call.stateId !== null &&
-      this.namenode.state !== 'active' &&
-      call.stateId > BigInt(this.namenode.stateId(nowMs))
-    );
-  }
-
   /** Edits become visible by age alone: calls that wait for them are looked at again. */
-  #watchLag(): void {
-    const { lagMs } = this.namenode.tailing;
-    if (lagMs > 0 && this.#lagTimer === null) {
+  #watchLag(nowMs: number): void {
+    const waitMs = this.namenode.msUntilEdit(nowMs);
+    if (waitMs !== Number.POSITIVE_INFINITY && this.#lagTimer === null) {
       this.#lagTimer = setTimeout(() => {
         this.#lagTimer = null;
         this.#queue.wake();
-      }, lagMs);
+      }, waitMs);
     }
   }
 
@@ -316,10 +306,12 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
     const lost = this.#lost.get(call.method.name) ?? 0;
     if (lost > 0) {
       this.#lost.set(call.method.name, lost - 1);
+    }
+    if (lost > 0 || outcome.isLost) {
       connection.destroy();
       return;
     }
-    connection.send(encodeOutcome(call, outcome, this.stateId()));
+    this.#delivery.send(connection, encodeOutcome(call, outcome, this.stateId()));
   }
 
   #unblock(): void {
@@ -333,42 +325,6 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
       }
     }
   }
-
-  #logCall(call: IncomingCall, outcome: Outcome): void {
-    const { method, request } = call;
-    this.#log.add({
-      nameservice: this.namenode.nameservice.id,
-      namenode: this.namenode.id,
-      user: call.caller.user,
-      realUser: call.realUser,
-      protocol: method.protocol,
-      method: method.name,
-      path: pathOf(request),
-      path2: textOf(request, 'dst'),
-      clientId: call.clientId.toString('hex'),
-      callId: call.callId,
-      retryCount: call.retryCount,
-      callerContext: call.callerContext,
-      callerSignature: call.callerSignature,
-      stateId: call.stateId === null ? null : String(call.stateId),
-      exception: outcome.exception?.javaClass ?? '',
-      executed: outcome.executed,
-      clientPort: call.clientPort,
-    });
-  }
-}
-
-/** Fields that hold the first path of a request, in different messages. */
-const PATH_FIELDS = ['src', 'path', 'trg', 'filename', 'snapshotRoot', 'zone'] as const;
-
-function pathOf(request: Plain): string {
-  for (const field of PATH_FIELDS) {
-    const path = textOf(request, field);
-    if (path !== '') {
-      return path;
-    }
-  }
-  return textOf(messageOf(request, 'info') ?? {}, 'path') || (textsOf(request, 'paths')[0] ?? '');
 }
 
 function encodeOutcome(call: IncomingCall, outcome: Outcome, stateId: number | null): Buffer {

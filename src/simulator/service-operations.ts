@@ -77,17 +77,24 @@ export function getHAServiceState(site: Site): Plain {
   return { state: site.namenode.state.toUpperCase() };
 }
 
-export function getServiceStatus(site: Site): Plain {
-  const { state } = site.namenode;
-  return state === 'observer'
-    ? { state: 'OBSERVER', readyToBecomeActive: false, notReadyReason: 'State is observer' }
-    : { state: state.toUpperCase(), readyToBecomeActive: true };
+export function getServiceStatus({ namenode }: Site): Plain {
+  const state = namenode.state.toUpperCase();
+  if (namenode.state === 'observer') {
+    return { state, readyToBecomeActive: false, notReadyReason: 'State is observer' };
+  }
+  return namenode.state === 'standby' && namenode.safeMode
+    ? { state, readyToBecomeActive: false, notReadyReason: `The NameNode is in safemode. ${namenode.safeModeTip}` }
+    : { state, readyToBecomeActive: true };
 }
 
+/** Between active and observer a NameNode has to be standby. */
 export function transitionTo(state: HaState): (site: Site) => Plain {
-  return (site) => {
-    checkSuperuser(site.caller, `transitionTo${state.slice(0, 1).toUpperCase()}${state.slice(1)}`);
-    site.namenode.transition(state);
+  return ({ caller, namenode }) => {
+    checkSuperuser(caller, `transitionTo${state.slice(0, 1).toUpperCase()}${state.slice(1)}`);
+    if (state !== 'standby' && namenode.state !== 'standby' && namenode.state !== state) {
+      throw new RemoteException(JAVA.SERVICE_FAILED, `Cannot transition from '${namenode.state}' to '${state}'`);
+    }
+    namenode.transition(state);
     return {};
   };
 }

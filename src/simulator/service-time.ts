@@ -61,6 +61,15 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
+/** A seed for one of several sources of randomness that come from the same seed; `names` tell them apart (FNV-1a). */
+export function seedFor(seed: number, ...names: readonly string[]): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (const byte of Buffer.from(names.join('\0'))) {
+    hash = Math.imul(hash ^ byte, 0x01000193);
+  }
+  return hash | 0;
+}
+
 /** One service time in milliseconds, at most MAX_SERVICE_MS. */
 export function sampleServiceMs(time: ServiceTime, random: () => number): number {
   return Math.min(MAX_SERVICE_MS, draw(time, random));

@@ -190,7 +190,7 @@ export function getSnapshottableDirListing(site: Site): Plain {
       snapshottableDirListing: own
         .sort((a, b) => compareNames(a.path(), b.path()))
         .map((directory) => ({
-          dirStatus: statusOf(directory, directory.name, false),
+          dirStatus: statusOf(directory, directory.name),
           snapshot_quota: MAX_SNAPSHOTS,
           snapshot_number: directory.snapshots?.size ?? 0,
           parent_fullpath: Buffer.from(directory.parent?.path() ?? ''),
@@ -206,7 +206,7 @@ export function getSnapshotListing(site: Site, request: Plain): Plain {
   return {
     snapshotList: {
       snapshotListing: snapshots.all().map(({ id, name, root }) => ({
-        dirStatus: statusOf(root, name, false),
+        dirStatus: statusOf(root, name),
         snapshotID: id,
         parent_fullpath: Buffer.from(directory.path()),
         isDeleted: false,

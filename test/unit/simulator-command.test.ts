@@ -53,6 +53,10 @@ describe('switchyard simulate', () => {
       'a,b',
       '--observers',
       '1',
+      '--observer-lag',
+      '3600s',
+      '--observer-calls-per-second',
+      '100',
       '--datanodes',
       '3',
       '--write-config',
@@ -70,6 +74,7 @@ describe('switchyard simulate', () => {
       ]);
       const configuration = new Configuration({ directory, overrides: [] });
       expect(readTopology(configuration).topology.nameservices).toEqual(ready.nameservices);
+      expect(configuration.get('dfs.federation.router.observer.read.default')).toBe('true');
       const { host, port } = ready.nameservices[1]!.namenodes[0]!;
       using client = await HdfsClient.connect({ host, port, user: 'hdfs' });
       await client.createEmptyFile('/d/f');
@@ -82,6 +87,21 @@ describe('switchyard simulate', () => {
         {},
       );
       expect(stats.response.capacity).toBe(3 * 1024 ** 4);
+      // The observer has not applied what the active did.
+      using observer = await HdfsClient.connect({
+        host,
+        port: ready.nameservices[1]!.namenodes[2]!.port,
+        user: 'hdfs',
+      });
+      const seen = await observer.rpc.call<{ fs?: object }>(
+        'org.apache.hadoop.hdfs.protocol.ClientProtocol',
+        'getFileInfo',
+        'hadoop.hdfs.GetFileInfoRequestProto',
+        'hadoop.hdfs.GetFileInfoResponseProto',
+        { src: '/d/f' },
+        { stateId: 0 },
+      );
+      expect([seen.response.fs, seen.header.stateId]).toEqual([undefined, 0]);
       command.child.kill('SIGINT');
       expect(await within(command.code, 'the end of simulate')).toBe(0);
       expect(command.lines).toHaveLength(1);
@@ -95,6 +115,8 @@ describe('switchyard simulate', () => {
     [['--namenodes', 'x'], '--namenodes x: not a number'],
     [['--namenodes', '0'], 'namenodes 0: a whole number from 1 to 16'],
     [['--service-time', 'fast'], '--service-time: service time "fast": allowed are'],
+    [['--observer-lag', 'long'], '--observer-lag: service time "long": allowed are'],
+    [['--observer-calls-per-second', 'x'], '--observer-calls-per-second x: not a number'],
     [['--nameservices', 'a,a'], 'name each only once'],
     [['--port-base', '70000'], 'port base 70000'],
     [['--listing-limit', '0'], 'listing limit 0: a whole number from 1 to 1000000'],

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingCall, NameNode } from '../../src/simulator/name-node.ts';
-import { Nameservice } from '../../src/simulator/nameservice.ts';
+import { IMAGE_BEHIND_EDITS, Nameservice } from '../../src/simulator/nameservice.ts';
+import type { HaState } from '../../src/simulator/operation.ts';
 import { CLIENT_PROTOCOL, methodsOf } from '../../src/simulator/operations.ts';
 import { NO_LAG } from '../../src/simulator/tailing.ts';
 import type { Plain } from '../../src/wire/messages.ts';
@@ -23,8 +24,8 @@ const OPEN = 'org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException';
 let namenode: NameNode;
 let nowMs: number;
 
-function newNameservice(listingLimit = 1000): Nameservice {
-  return new Nameservice('ns0', ['active', 'standby'], {
+function newNameservice(listingLimit = 1000, states: readonly HaState[] = ['active', 'standby']): Nameservice {
+  return new Nameservice('ns0', states, {
     superuser: 'root',
     supergroup: 'supergroup',
     groups: { bob: ['staff'] },
@@ -577,6 +578,43 @@ describe('a standby', () => {
     expect(
       ask('delete', { src: '/a/b', recursive: true }, 'root', { clientId: Buffer.alloc(16, 1), callId: 9 }),
     ).toEqual({ result: true });
+  });
+
+  it('that begins anew applies what it lost as slowly as new edits', () => {
+    const nameservice = newNameservice(1000, ['active', 'standby', 'observer']);
+    const [active, standby, observer] = nameservice.namenodes as [NameNode, NameNode, NameNode];
+    namenode = active;
+    observer.tailing.configure({ ...NO_LAG, lagTime: { kind: 'constant', ms: 10_000 } });
+    standby.tailing.configure({ ...NO_LAG, paused: true });
+    for (const name of ['a', 'b', 'c', 'd']) mkdirs(`/${name}`);
+    nowMs += 20_000;
+    expect([observer.stateId(nowMs), standby.stateId(nowMs)]).toEqual([4, 0]);
+    nameservice.restart(observer, 3, nowMs);
+    expect([observer.stateId(nowMs), observer.stateId(nowMs + 9_999)]).toEqual([1, 1]);
+    expect(observer.msUntilEdit(nowMs + 9_999)).toBe(1);
+    expect(observer.stateId(nowMs + 10_000)).toBe(4);
+    expect(observer.namespace.inodeCount).toBe(active.namespace.inodeCount);
+    // The image has got the tree of before, and nobody goes forward by losing something.
+    nameservice.restart(standby, 1, nowMs);
+    expect(standby.stateId(nowMs)).toBe(0);
+    standby.tailing.configure(NO_LAG);
+    expect([standby.stateId(nowMs + 10_000), standby.namespace.inodeCount]).toEqual([4, active.namespace.inodeCount]);
+  });
+
+  it('loses no more than the image lacks, and the journal stays short', () => {
+    const nameservice = newNameservice(1000, ['active', 'observer']);
+    const [active, observer] = nameservice.namenodes as [NameNode, NameNode];
+    namenode = active;
+    mkdirs('/d');
+    const edits = IMAGE_BEHIND_EDITS + 3000;
+    for (let at = 2; at <= edits; at++) ask('setTimes', { src: '/d', mtime: at, atime: at });
+    expect(nameservice.journal.kept).toBeGreaterThanOrEqual(IMAGE_BEHIND_EDITS);
+    expect(nameservice.journal.kept).toBeLessThanOrEqual(IMAGE_BEHIND_EDITS + 1024);
+    observer.tailing.configure({ ...NO_LAG, paused: true });
+    nameservice.restart(observer, edits, nowMs);
+    expect(edits - observer.stateId(nowMs)).toBe(nameservice.journal.kept);
+    observer.tailing.configure(NO_LAG);
+    expect(observer.stateId(nowMs)).toBe(edits);
   });
 
   it('cannot become active beside another one', () => {

@@ -129,6 +129,33 @@ describe('call queue', () => {
     queue.wake();
     await waitUntil(() => finished.length === 2, 'the first call is served');
   });
+
+  it('puts parked calls behind those that wait, and counts no rate for them', async () => {
+    let ready = false;
+    const finished: number[] = [];
+    const queue = new CallQueue<number, null>(
+      { handlers: 1, capacity: 10, callsPerSecond: 1 },
+      {
+        start: (call) => (call < 3 && !ready ? 'parked' : { serviceMs: 0, result: null }),
+        finish: (call) => finished.push(call),
+      },
+    );
+    for (const call of [1, 2, 3]) queue.take(call);
+    // With one call a second, the third would come after two seconds if the others counted.
+    const startMs = performance.now();
+    await waitUntil(() => finished.length === 1, 'the third call is served');
+    expect(performance.now() - startMs).toBeLessThan(1000);
+    expect([queue.requeued, queue.evictParked(), queue.parked]).toEqual([2, 1, 1]);
+    queue.options = { ...queue.options, callsPerSecond: 0 };
+    queue.hold();
+    ready = true;
+    queue.take(4);
+    queue.wake();
+    queue.release();
+    await waitUntil(() => finished.length === 3, 'the others are served');
+    expect(finished).toEqual([3, 4, 2]);
+    expect(queue.evictParked()).toBeUndefined();
+  });
 });
 
 describe('options', () => {
@@ -141,6 +168,9 @@ describe('options', () => {
     [{ portBase: 65_535 }, 'port base 65535'],
     [{ callsPerSecond: -1 }, 'calls per second -1'],
     [{ handlers: 1.5 }, 'handlers 1.5'],
+    [{ observerSettings: { callsPerSecond: -2 } }, 'calls per second -2'],
+    [{ reorderAnswers: -1 }, 'reordered answers -1'],
+    [{ accessTimePrecisionMs: 0.5 }, 'access time precision 0.5'],
   ])('refuses %j', (options, message) => {
     expect(() => completeOptions(options)).toThrow(message);
   });
