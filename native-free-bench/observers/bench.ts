@@ -44,7 +44,7 @@ const rounds = readWhole(values, 'rounds', 1, 1_000, quick ? 1 : 5);
 const seconds = readNumber(values, 'seconds', 0.5, 3_600, quick ? 2 : 5);
 const cap = readWhole(values, 'cap', 10, 100_000, 1_000);
 const lag = typeof values['lag'] === 'string' ? values['lag'] : 'exp:20ms';
-const connections = readWhole(values, 'connections', 1, 1_000, 64);
+const connections = readWhole(values, 'connections', 1, 1_000, 256);
 const cores = splitCores();
 const directory = makeRunDirectory('observers');
 const machine = readMachine();
@@ -97,7 +97,7 @@ async function startRouter(configuration: string, observerReads: boolean): Promi
       '--config-dir',
       configuration,
       '--mount',
-      '/data=ns0:/data',
+      '/data=ns0:/',
       '--rpc',
       '127.0.0.1:0',
       ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
@@ -109,9 +109,9 @@ async function startRouter(configuration: string, observerReads: boolean): Promi
   return Number(String(ready['rpc']).replace(/.*:/, ''));
 }
 
-async function run(name: Run['name'], port: number, { control }: Simulator): Promise<Run> {
+async function run(name: Run['name'], port: number, namenodes: Simulator): Promise<Run> {
   const file = join(directory.path, `${name}.json`);
-  await control({ op: 'clear' });
+  await namenodes.control({ op: 'clear' });
   const load = new Child({
     name: `load (${name})`,
     command: process.execPath,
@@ -138,7 +138,7 @@ async function run(name: Run['name'], port: number, { control }: Simulator): Pro
   const group = (operation: string) => result.operations.find((each) => each.name === operation);
   const reads = group('getFileInfo');
   const perSecond = (calls: number): number => calls / (result.measuredMs / 1_000);
-  const calls = await control({ op: 'calls' });
+  const calls = await namenodes.control({ op: 'calls' });
   return {
     name,
     readsPerSecond: perSecond(reads?.calls ?? 0),

@@ -90,9 +90,19 @@ export function modeText(mode: number): string {
 
 /** Compares source paths as Java routers list them: `/` comes before any other character. */
 export function comparePaths(one: string, other: string): number {
-  const a = one.replaceAll('/', '\0');
-  const b = other.replaceAll('/', '\0');
+  const [a, b] = [sortKey(one), sortKey(other)];
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Entries as Java routers list them. */
+export function sortByPath(entries: Iterable<MountEntry>): MountEntry[] {
+  const keyed = Array.from(entries, (entry) => ({ entry, key: sortKey(entry.sourcePath) }));
+  keyed.sort(({ key: a }, { key: b }) => (a < b ? -1 : a > b ? 1 : 0));
+  return keyed.map(({ entry }) => entry);
+}
+
+function sortKey(path: string): string {
+  return path.replaceAll('/', '\0');
 }
 
 /** Whether `path` is `ancestor` or lies below it, by whole components. */

@@ -3,7 +3,7 @@ import type { ChangeResult, MountChange } from '../control/store/mount-records.t
 import { StoreUnavailableError } from '../control/store/store-error.ts';
 import { type MountEntry, MountError, type MountQuota, type StorageType } from '../mount/entry.ts';
 import { Action, type AdminCaller, isAllowed, requireAllowed, requirePlace } from './access.ts';
-import { comparePaths, isAtOrBelow, requireShortComponents, requireValid } from './mount-rules.ts';
+import { isAtOrBelow, requireShortComponents, requireValid, sortByPath } from './mount-rules.ts';
 import type { Location, MountAdmin, PathLookup, QuotaPush, UsageFigures } from './parts.ts';
 
 export interface MountVerbsOptions {
@@ -128,8 +128,7 @@ export class MountVerbs {
     const found = this.#shown().filter(
       (entry) => isAtOrBelow(entry.sourcePath, root) && isAllowed(caller, entry, Action.READ),
     );
-    found.sort((one, other) => comparePaths(one.sourcePath, other.sourcePath));
-    return found.map((entry) => this.#withUse(entry));
+    return sortByPath(found).map((entry) => this.#withUse(entry));
   }
 
   /** The entry of exactly this path, with the use of its quotas; null when there is none that the caller may read. */

@@ -35,7 +35,7 @@ export async function openAdministration(
     admin: isWanted ? admin : { ...admin, enabled: false },
     stateStore:
       stored === null ? null : { ...stored, mounts: new PublishedMounts(stored.mounts, () => live.everywhere()) },
-    given: federation.entries,
+    ...(stored === null ? { given: federation.entries } : {}),
     safeMode: stored?.safeMode ?? null,
     groups,
     impersonation,

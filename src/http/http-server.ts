@@ -35,6 +35,9 @@ const HEADERS = {
   'x-frame-options': 'SAMEORIGIN',
 } as const;
 
+/** How requests are checked: values are what they are, so text is no number, and a field that nobody knows is a slip. */
+export const CHECKS = { coerceTypes: false, removeAdditional: false, allowUnionTypes: true } as const;
+
 /** A part of what is served: adds its routes, and hooks that are its own. */
 export type HttpPart = (app: FastifyInstance) => void;
 
@@ -42,6 +45,9 @@ export interface HttpServerOptions {
   readonly settings: HttpSettings;
   readonly parts: readonly HttpPart[];
   readonly log: Log;
+  /** For a request to come in, its headers first, and to be answered; ms. */
+  readonly requestWithinMs?: number;
+  readonly answerWithinMs?: number;
 }
 
 /** The router's HTTP server: limits, time limits and refusals, the same for all its parts. */
@@ -53,13 +59,12 @@ export class HttpServer implements AsyncDisposable {
   constructor(options: HttpServerOptions) {
     this.#options = options;
     this.#app = fastify({
-      serverFactory: (listener) => makeServer(listener, options.settings.idleMs),
+      serverFactory: (listener) => makeServer(listener, options),
       clientErrorHandler: answerBadRequest,
-      handlerTimeout: ANSWER_WITHIN_MS,
+      handlerTimeout: options.answerWithinMs ?? ANSWER_WITHIN_MS,
       bodyLimit: MAX_BODY_BYTES,
       routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
-      // Values are what they are: text is no number, and a field that nobody knows is a slip.
-      ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true } },
+      ajv: { customOptions: CHECKS },
     });
     this.#addRules();
     for (const part of options.parts) {
@@ -143,12 +148,13 @@ export class HttpServer implements AsyncDisposable {
   }
 }
 
-function makeServer(listener: RequestListener, idleMs: number): Server {
+function makeServer(listener: RequestListener, { settings, requestWithinMs }: HttpServerOptions): Server {
+  const { idleMs } = settings;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_WITHIN_MS,
-      requestTimeout: REQUEST_WITHIN_MS,
+      headersTimeout: requestWithinMs ?? HEADERS_WITHIN_MS,
+      requestTimeout: requestWithinMs ?? REQUEST_WITHIN_MS,
       connectionsCheckingInterval: LOOK_EVERY_MS,
       keepAliveTimeout: idleMs,
     },

@@ -86,8 +86,8 @@ export class Deployment implements AsyncDisposable {
     return deployment;
   }
 
-  /** One more router. */
-  async add(keys: Readonly<Record<string, string>> = {}): Promise<RouterProcess> {
+  /** One more router. `http`: with an HTTP server. */
+  async add(keys: Readonly<Record<string, string>> = {}, http = false): Promise<RouterProcess> {
     const router = await RouterProcess.start({
       nameservices: Object.fromEntries(
         this.simulator.nameservices.map(({ id, namenodes }) => [id, namenodes.map(({ port }) => ({ port }))]),
@@ -104,6 +104,7 @@ export class Deployment implements AsyncDisposable {
       },
       // In the State Store a router is known by its port.
       port: await findFreePort(),
+      http,
       env: { HADOOP_USER_NAME: USER },
     });
     this.routers.push(router);

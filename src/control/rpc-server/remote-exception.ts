@@ -4,6 +4,7 @@ export const JAVA = {
   ACL: 'org.apache.hadoop.hdfs.protocol.AclException',
   ALREADY_BEING_CREATED: 'org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException',
   ASSERTION: 'java.lang.AssertionError',
+  AUTHENTICATION: 'org.apache.hadoop.security.authentication.client.AuthenticationException',
   AUTHORIZATION: 'org.apache.hadoop.security.authorize.AuthorizationException',
   DIRECTORY_FULL: 'org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException',
   DS_QUOTA: 'org.apache.hadoop.hdfs.protocol.DSQuotaExceededException',

@@ -1,4 +1,10 @@
-import type { FastifyInstance, FastifyRequest, FastifySchema, FastifySchemaValidationError } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  FastifySchemaValidationError,
+} from 'fastify';
 import type { AdminCaller } from '../../admin/access.ts';
 import type { Log } from '../../control/log.ts';
 import { JAVA } from '../../control/rpc-server/remote-exception.ts';
@@ -12,9 +18,11 @@ import type { ApiParts } from './parts.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { type AnyRoute, API, type ApiCall, isChange, isInPath } from './route.ts';
 import { routerRoutes } from './router-routes.ts';
-import { answer as object } from './schema.ts';
+import { object } from './schema.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** Of a URL in the log. */
+const MAX_LOGGED_CHARACTERS = 2_000;
 /** Where a request carries who asks, from its headers on. */
 const CALLER = 'apiCaller';
 
@@ -50,7 +58,7 @@ export function apiRoutes(parts: ApiParts, version: string): AnyRoute[] {
 export function api({ parts, login, version, log }: ApiOptions): HttpPart {
   return (app) => {
     app.decorateRequest(CALLER, null);
-    app.setSchemaErrorFormatter((errors, place) => new Error(describeMistake(errors[0], place)));
+    app.setSchemaErrorFormatter((errors, place) => new Error(describeMistake(errors[0] ?? {}, place)));
     app.setReplySerializer(toJson);
     const routes = apiRoutes(parts, version);
     for (const route of routes) addRoute(app, route, login, log);
@@ -67,10 +75,12 @@ function addRoute(app: FastifyInstance, route: AnyRoute, login: ApiOptions['logi
     schema: { ...parameterSchemas(route), ...(body === undefined ? {} : { body }) },
     ...(maxBodyBytes === undefined ? {} : { bodyLimit: maxBodyBytes }),
     // Before the body is read: it is nobody's who may not send it.
-    onRequest: async (request) => {
-      request.setDecorator(CALLER, await login.callerOf(request.headers, isChange(route)));
+    onRequest: async (request, reply) => {
+      const caller = await login.callerOf(request.headers, isChange(route));
+      request.setDecorator(CALLER, caller);
+      if (isChange(route)) reply.raw.once('close', () => logChange(request, reply, caller, log));
     },
-    preValidation: async (request) => readNumbers(request, route),
+    preValidation: async ({ query }) => readNumbers(query as Record<string, unknown>, route),
     handler: async (request, reply) => {
       const caller = request.getDecorator<AdminCaller>(CALLER);
       const query = { ...(request.query as object), ...(request.params as object) };
@@ -79,13 +89,13 @@ function addRoute(app: FastifyInstance, route: AnyRoute, login: ApiOptions['logi
       const answer = await run({ caller, query, body: given, address, reply });
       return status === 204 ? null : answer;
     },
-    onResponse: async (request, reply) => {
-      const caller = request.getDecorator<AdminCaller | null>(CALLER);
-      if (!isChange(route) || caller === null) return;
-      const { url, ip: address } = request;
-      log.info({ user: caller.user, address, request: `${method} ${url}`, status: reply.statusCode }, 'HTTP: a change');
-    },
   });
+}
+
+/** Status null: the client has gone before the answer. */
+function logChange({ method, url, ip }: FastifyRequest, { raw }: FastifyReply, { user }: AdminCaller, log: Log): void {
+  const request = `${method} ${url.slice(0, MAX_LOGGED_CHARACTERS)}`;
+  log.info({ user, address: ip, request, status: raw.writableFinished ? raw.statusCode : null }, 'HTTP: a change');
 }
 
 /** Other methods of a path that is there. */
@@ -98,7 +108,7 @@ function refuseOthers(app: FastifyInstance, path: string, own: readonly AnyRoute
     onRequest: async ({ method }, reply) => {
       reply.header('allow', allowed.join(', '));
       const why = `${method} does nothing at ${API}${path}`;
-      throw new HttpRefusal(405, JAVA.UNSUPPORTED, why, `use ${allowed.join(' or ')}`);
+      throw new HttpRefusal(405, JAVA.UNSUPPORTED, why, `use ${own.map((route) => route.method).join(' or ')}`);
     },
     handler: async () => null,
   });
@@ -113,25 +123,26 @@ function parameterSchemas(route: AnyRoute): FastifySchema {
   const schemaOf = (isPath: boolean): object => {
     const own = parameters.filter(([name]) => isInPath(route, name) === isPath);
     const required = own.filter(([, { isRequired }]) => isRequired === true).map(([name]) => name);
-    return { ...object(Object.fromEntries(own.map(([name, { schema }]) => [name, schema]))), required };
+    return object(Object.fromEntries(own.map(([name, { schema }]) => [name, schema])), required);
   };
   return { params: schemaOf(true), querystring: schemaOf(false) };
 }
 
 /** A query is text: where a number is meant, the text of one becomes it, and everything else is refused by the schema. */
-function readNumbers(request: FastifyRequest, { parameters = {} }: AnyRoute): void {
-  const query = request.query as Record<string, unknown>;
+function readNumbers(query: Record<string, unknown>, { parameters = {} }: AnyRoute): void {
   for (const [name, { schema }] of Object.entries(parameters)) {
     const text = query[name];
     if (schema['type'] === 'integer' && typeof text === 'string' && /^\d{1,9}$/.test(text)) query[name] = Number(text);
   }
 }
 
+/** How messages call the parts of a request. */
+const PLACES: Readonly<Record<string, string>> = { querystring: 'query', params: 'path' };
+
 /** `body.destinations.0.path must have …`. */
-function describeMistake(error: FastifySchemaValidationError | undefined, place: string): string {
-  if (error === undefined) return `${place} is not as it should be`;
-  const { instancePath, message = 'is not as it should be', params } = error;
-  const where = `${place}${instancePath.replaceAll('/', '.')}`;
+function describeMistake(error: Partial<FastifySchemaValidationError>, place: string): string {
+  const { instancePath = '', message = 'is not as it should be', params = {} } = error;
+  const where = `${PLACES[place] ?? place}${instancePath.replaceAll('/', '.')}`;
   const { additionalProperty, allowedValues } = params as { additionalProperty?: string; allowedValues?: unknown[] };
   if (additionalProperty !== undefined) return `${where} has a field '${additionalProperty}', which nobody knows`;
   return allowedValues === undefined ? `${where} ${message}` : `${where} must be one of ${allowedValues.join(', ')}`;

@@ -33,7 +33,7 @@ export interface NamenodeView {
   /** With its scheme, http://host:port. */
   readonly webAddress: string;
   readonly state: 'ACTIVE' | 'STANDBY' | 'OBSERVER' | 'UNAVAILABLE' | 'UNKNOWN';
-  /** Calls go to it first. */
+  /** It is taken for the active one: calls go to it. */
   readonly takesCalls: boolean;
   /** False: only other routers report it. */
   readonly configured: boolean;

@@ -118,7 +118,7 @@ const NAMENODE = answer(
     rpcAddress: TEXT,
     webAddress: TEXT,
     state: { type: 'string', enum: ['ACTIVE', 'STANDBY', 'OBSERVER', 'UNAVAILABLE', 'UNKNOWN'] },
-    takesCalls: { type: 'boolean', description: 'calls go to it first' },
+    takesCalls: { type: 'boolean', description: 'it is taken for the active one: calls go to it' },
     configured: { type: 'boolean', description: 'false: only other routers report it, this one does not ask it' },
     safeMode: { type: ['boolean', 'null'], description: 'as routers last reported; null: none has' },
     reportedAt: DATE_OR_NONE,

@@ -46,13 +46,13 @@ function viewConfigured(
   block: ControlBlock,
   reports: readonly ListedNamenode[],
 ): NamenodeView {
-  const { nameservice, index, namenodeId, rpc, webScheme, webAddress } = namenode;
+  const { nameservice, index, namenodeId, rpc, webScheme, web } = namenode;
   const report = reports.find(({ record }) => (record.namenodeId ?? '') === namenodeId)?.record;
   const provedAtMs = block.provedAtMs(nameservice, index);
   return {
     id: namenodeId,
     rpcAddress: formatAddress(rpc.host, rpc.port),
-    webAddress: `${webScheme}://${webAddress}`,
+    webAddress: `${webScheme}://${formatAddress(web.host, web.port)}`,
     state: STATES[block.stateOf(nameservice, index)] ?? 'UNKNOWN',
     takesCalls: block.activeOf(nameservice) === index,
     configured: true,
