@@ -1,12 +1,15 @@
 import type { Configuration } from '../config/configuration.ts';
 import type { Groups } from '../config/groups.ts';
 import type { MountEntry } from '../mount/entry.ts';
+import type { FigureName } from '../observer/shared/figures.ts';
+import type { StateWords } from '../observer/shared/state-words.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import type { StoreDriver } from '../state-store/driver.ts';
 import type { Federation } from './federation.ts';
 import type { Impersonation } from './impersonation.ts';
 import type { Log } from './log.ts';
+import type { ObserverLags } from './observers/observer-lags.ts';
 
 /** What this router says of itself in its record in the State Store. */
 export interface RouterVersion {
@@ -20,6 +23,13 @@ export interface RouterVersion {
 export interface RouterServices {
   readonly federation: Federation;
   readonly block: ControlBlock;
+  /** Null when no nameservice takes part in reads from observers. */
+  readonly observerReads: {
+    readonly words: StateWords;
+    readonly lags: ObserverLags | null;
+    /** By nameservice. */
+    readonly figures: () => Record<FigureName, number>[];
+  } | null;
   readonly groups: Groups;
   readonly impersonation: Impersonation;
 }

@@ -1,6 +1,8 @@
 import { Groups, readGroupOptions } from '../config/groups.ts';
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
+import { readFigures } from '../observer/shared/figures.ts';
 import { createObserverMemory, openObserverMemory } from '../observer/shared/memory.ts';
+import type { StateWords } from '../observer/shared/state-words.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
@@ -17,6 +19,7 @@ import {
   ListenError,
   type OpenAdministration,
   type RouterOptions,
+  type RouterServices,
   type RunningRouter,
   StartError,
 } from './router-types.ts';
@@ -56,6 +59,7 @@ class Router implements RunningRouter, ThreadEvents {
   /** None with the inline hand-off, where every acceptor thread is a worker too. */
   readonly #workers: ThreadPool | null;
   readonly #federation: Federation;
+  readonly #stateWords: StateWords | null;
   readonly #groups: Groups;
   readonly #impersonation: Impersonation;
   readonly #closed = Promise.withResolvers<number>();
@@ -92,6 +96,7 @@ class Router implements RunningRouter, ThreadEvents {
       epochs: allocateEpochWords(threads),
       observers: createObserverMemory(settings, topology, threads),
     };
+    this.#stateWords = openObserverMemory(this.#share.observers, topology, 0)?.state ?? null;
     this.#federation = new Federation({
       settings,
       topology,
@@ -100,7 +105,7 @@ class Router implements RunningRouter, ThreadEvents {
       driver: options.driver,
       block: this.#block,
       epochs: this.#share.epochs,
-      observers: openObserverMemory(this.#share.observers, topology, 0)?.state ?? null,
+      observers: this.#stateWords,
       version: options.version,
       log,
       tell: (message) => {
@@ -140,6 +145,7 @@ class Router implements RunningRouter, ThreadEvents {
       const administration = await openAdministration({
         federation: this.#federation,
         block: this.#block,
+        observerReads: this.#observerReads(),
         groups: this.#groups,
         impersonation: this.#impersonation,
       });
@@ -288,6 +294,14 @@ class Router implements RunningRouter, ThreadEvents {
     return new ListenError(
       `cannot listen on ${rpcHost}:${rpcPort} (dfs.federation.router.rpc-address, --rpc): ${why}; choose another port, or stop what holds it`,
     );
+  }
+
+  #observerReads(): RouterServices['observerReads'] {
+    const { observers, topology } = this.#share;
+    const words = this.#stateWords;
+    if (observers === null || words === null) return null;
+    const { length } = topology.nameservices;
+    return { words, lags: this.#federation.observerLags, figures: () => readFigures(observers.figures, length) };
   }
 
   #engines(): readonly RouterThread[] {

@@ -8,6 +8,7 @@ import type { Settings, Topology } from '../shared/settings.ts';
 import { api } from './api/api.ts';
 import type { RouterView } from './api/parts.ts';
 import { viewNameservices } from './api/view-nameservices.ts';
+import { viewObservers } from './api/view-observers.ts';
 import { HttpServer } from './http-server.ts';
 import { Login } from './login.ts';
 import { TokenFile, TokenFileError } from './tokens.ts';
@@ -24,7 +25,7 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block }: RouterServices,
+  { federation, block, observerReads }: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
   const { mounts, router, access } = administration;
@@ -63,6 +64,7 @@ export async function openHttp(
           router,
           defaults: settings,
           nameservices: () => viewNameservices(topology, settings.defaultNameservice, block, federation.membership),
+          observers: () => viewObservers(topology, settings, block, federation.membership, observerReads),
           routers,
           now: Date.now,
         },

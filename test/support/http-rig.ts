@@ -10,6 +10,7 @@ import { type HttpPart, HttpServer } from '../../src/http/http-server.ts';
 import { Login } from '../../src/http/login.ts';
 import { TokenFile } from '../../src/http/tokens.ts';
 import { AdminRig, type AdminRigOptions, KNOWN, ROUTER_USER } from './admin-rig.ts';
+import { observedNs0 } from './observed.ts';
 
 /** Tokens of users, as the rig's file has them. */
 export const TOKENS: Readonly<Record<string, string>> = {
@@ -67,6 +68,7 @@ export class HttpRig implements AsyncDisposable {
       router,
       defaults: { routerUser: ROUTER_USER, superGroup: 'supergroup' },
       nameservices: () => KNOWN.map((id) => viewOf(id, router.disabledNameservices())),
+      observers: () => observedNs0(),
       routers: () =>
         (admin.routers?.all() ?? []).map(({ dateCreated: _, ...record }) => ({
           ...record,

@@ -155,6 +155,7 @@ describe('the OpenAPI document', () => {
     await ask('GET /nameservices');
     await ask('GET /nameservices/{id}');
     await ask('PUT /nameservices/{id}', '', { enabled: false });
+    await ask('GET /observers');
     await ask('GET /routers');
     await ask('GET /safemode');
     await ask('PUT /safemode', '', { on: true });

@@ -13,6 +13,7 @@ import type { Login } from '../login.ts';
 import { HttpRefusal } from '../refusal.ts';
 import { mountRoutes } from './mount-routes.ts';
 import { nameserviceRoutes } from './nameservice-routes.ts';
+import { observerRoutes } from './observer-routes.ts';
 import { describeApi } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
 import { quotaRoutes } from './quota-routes.ts';
@@ -40,6 +41,7 @@ export function apiRoutes(parts: ApiParts, version: string): AnyRoute[] {
     ...mountRoutes(parts),
     ...quotaRoutes(parts),
     ...nameserviceRoutes(parts),
+    ...observerRoutes(parts),
     ...routerRoutes(parts),
     {
       method: 'GET',

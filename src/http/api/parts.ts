@@ -2,6 +2,7 @@
 import type { MountVerbs } from '../../admin/mounts.ts';
 import type { RouterVerbs } from '../../admin/router-verbs.ts';
 import type { MountDefaults } from '../../mount/entry.ts';
+import type { FigureName } from '../../observer/shared/figures.ts';
 import type { RouterRecord } from '../../state-store/records.ts';
 
 export interface ApiParts {
@@ -11,6 +12,8 @@ export interface ApiParts {
   readonly defaults: MountDefaults;
   /** Those of the configuration, in its order. */
   nameservices(): readonly NameserviceView[];
+  /** Those whose observers serve reads. */
+  observers(): readonly ObservedView[];
   /** By their records; this one alone without a State Store. Throws RemoteException while the store has not been read. */
   routers(): readonly RouterView[];
   /** Wall clock, ms since 1970. */
@@ -42,6 +45,25 @@ export interface NamenodeView {
   /** When a router last reported it, and when the answer to a call last told its state; ms since 1970, null for never. */
   readonly reportedAt: number | null;
   readonly answeredAt: number | null;
+}
+
+/** Reads from observers of one nameservice; −1 is unknown. */
+export interface ObservedView {
+  readonly nameservice: string;
+  readonly txid: number;
+  readonly epoch: number;
+  readonly provedMs: number | null;
+  readonly namenodes: readonly {
+    readonly id: string;
+    readonly rpcAddress: string;
+    readonly state: NamenodeView['state'];
+    readonly lastTxid: number;
+    readonly behind: number;
+    readonly requeued: number;
+    readonly queueMs: number;
+    readonly leftAlone: boolean;
+  }[];
+  readonly figures: Readonly<Record<FigureName, number>>;
 }
 
 export interface RouterView extends Omit<RouterRecord, 'dateCreated'> {

@@ -53,13 +53,20 @@ function viewConfigured(
     id: namenodeId,
     rpcAddress: formatAddress(rpc.host, rpc.port),
     webAddress: `${webScheme}://${formatAddress(web.host, web.port)}`,
-    state: STATES[block.stateOf(nameservice, index)] ?? 'UNKNOWN',
+    state: stateName(block, namenode),
     takesCalls: block.activeOf(nameservice) === index,
     configured: true,
     safeMode: report?.safeMode ?? null,
     reportedAt: report?.dateModified ?? null,
     answeredAt: provedAtMs === 0 ? null : provedAtMs,
   };
+}
+
+export function stateName(
+  block: ControlBlock,
+  { nameservice, index }: Pick<MonitoredNamenode, 'nameservice' | 'index'>,
+): NamenodeView['state'] {
+  return STATES[block.stateOf(nameservice, index)] ?? 'UNKNOWN';
 }
 
 /** A NameNode that this router does not know: its calls never go there. */
