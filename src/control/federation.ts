@@ -24,7 +24,7 @@ const FIRST_LOAD_MS = 3_000;
 /** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
 const FIRST_HEARTBEATS_MS = 300;
 /** Mount points that change one after the other are looked at together for what depends on all of them. */
-const COALESCE_MS = 100;
+const COALESCE_MS = 500;
 /** Mount points that one line of the log names. */
 const MAX_NAMED_MOUNTS = 20;
 
