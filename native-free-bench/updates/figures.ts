@@ -55,7 +55,7 @@ export interface MemoryFigures {
   /** Medians of the quarters of the time. */
   readonly quarterMegabytes: readonly number[];
   readonly highestMegabytes: number;
-  /** Of the last quarter over the second. */
+  /** Of the highest of the second half over that of the first: between collections it goes up and down. */
   readonly growth: number;
   readonly updatesPerSecond: number;
   readonly failedUpdates: number;
@@ -112,8 +112,11 @@ export function summariseMemory(
     const quarter = bytes.slice(i * length, (i + 1) * length);
     return median(quarter.length > 0 ? quarter : bytes.slice(-1)) / MB;
   });
-  const [, second = 1, , last = 1] = quarterMegabytes;
-  return { name, ...rest, quarterMegabytes, highestMegabytes: Math.max(...bytes) / MB, growth: last / second - 1 };
+  const half = Math.ceil(bytes.length / 2);
+  const first = Math.max(...bytes.slice(0, half));
+  const second = Math.max(...bytes.slice(-half));
+  const highestMegabytes = Math.max(first, second) / MB;
+  return { name, ...rest, quarterMegabytes, highestMegabytes, growth: second / first - 1 };
 }
 
 function sum(values: readonly number[]): number {
