@@ -142,7 +142,7 @@ export class Federation {
       await within(stored.store.start(), FIRST_LOAD_MS);
     }
     const isRead = stored?.store.hasMountTable === true;
-    await live.start(isRead ? stored.mounts.entries() : []);
+    await live.start(isRead ? this.#tableOf(stored) : []);
     if (this.#isStopped) return;
     this.#isStarted = true;
     // Threads are given this table before they are given calls.
@@ -244,12 +244,17 @@ export class Federation {
   }
 
   #takeMounts(stored: Stored): void {
-    this.live.set(() => stored.mounts.entries());
+    this.live.set(() => this.#tableOf(stored));
     void this.#awaitTable(stored);
     this.#mountsTimer ??= setTimeout(() => {
       this.#mountsTimer = null;
       this.#onMounts();
     }, COALESCE_MS).unref();
+  }
+
+  /** What is routed by. */
+  #tableOf({ mounts }: Stored): readonly MountEntry[] {
+    return [...mounts.entries(), ...mounts.standIns(this.#options.settings)];
   }
 
   #onFullLoad(stored: Stored): void {

@@ -59,6 +59,11 @@ export class RecordCache<K extends RecordType> {
     return this.#unreadable.get(name)?.reason ?? null;
   }
 
+  /** Names of records that could never be read: nothing is known of what is in them. */
+  get unknownNames(): string[] {
+    return [...this.#unreadable.keys()].filter((name) => !this.#byName.has(name));
+  }
+
   /** Names in the store of all records of this key. */
   namesOf(key: string): string[] {
     return [...(this.#names.get(key) ?? [])];
@@ -73,7 +78,7 @@ export class RecordCache<K extends RecordType> {
   }
 
   /**
-   * Takes what was read since `beginRead`. `isChanged`: some record has other content than before; `isOvertaken`: this router wrote
+   * Takes what was read since `beginRead`. `isChanged`: some record has other content than before, or others could never be read; `isOvertaken`: this router wrote
    * meanwhile, so what was read may be older than what is in the store. `judge` null: all records count.
    */
   endRead(
@@ -111,6 +116,7 @@ export class RecordCache<K extends RecordType> {
       byName.set(name, before);
       unreadable.set(name, { ...problem, reason: `${problem.reason}; the record as it was before is used` });
     }
+    const unknownBefore = this.unknownNames.join('\n');
     const writes = this.#writes ?? new Map<string, Stored<StoreRecords[K]> | null>();
     this.#writes = null;
     for (const [name, written] of writes) {
@@ -122,7 +128,8 @@ export class RecordCache<K extends RecordType> {
     this.#byName = byName;
     this.#unreadable = unreadable;
     this.#isLoaded = true;
-    return { isChanged: this.#makeView(remarks, judge), isOvertaken: writes.size > 0 };
+    const isChanged = this.#makeView(remarks, judge);
+    return { isChanged: isChanged || this.unknownNames.join('\n') !== unknownBefore, isOvertaken: writes.size > 0 };
   }
 
   /**
