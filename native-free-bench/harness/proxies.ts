@@ -13,6 +13,8 @@ export type Variant = (typeof VARIANTS)[number];
 
 export interface RunningProxy {
   readonly port: number;
+  /** Of a router with a State Store. */
+  readonly adminPort?: number;
   /** Undefined for the direct connection. */
   readonly child: Child | undefined;
 }
@@ -34,6 +36,8 @@ export interface RouterOptions extends ProxyOptions {
   readonly mounts: readonly string[];
   /** Ports of the NameNodes of ns0, ns1, …; without them `namenodePort` serves ns0 alone. */
   readonly namenodePorts?: readonly number[];
+  /** Left out: any; by its port a router is known in a State Store. */
+  readonly rpcPort?: number;
   /** Further configuration keys, and others than usual. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -122,7 +126,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningProxy>
       options.directory,
       ...options.mounts,
       '--rpc',
-      '127.0.0.1:0',
+      `127.0.0.1:${options.rpcPort ?? 0}`,
       '--handoff',
       options.handoff,
       ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
@@ -131,9 +135,13 @@ export async function startRouter(options: RouterOptions): Promise<RunningProxy>
     env: options.env,
   });
   const ready = await child.waitFor((line: Line) => line['ready'] === true, READY_MS);
-  const port = Number(String(ready['rpc']).replace(/.*:/, ''));
+  const port = portOf(ready['rpc']);
   if (!(port > 0)) throw new Error(`${child.name}: its ready line names no port: ${JSON.stringify(ready)}`);
-  return { port, child };
+  return ready['admin'] === undefined ? { port, child } : { port, child, adminPort: portOf(ready['admin']) };
+}
+
+function portOf(address: unknown): number {
+  return Number(String(address).replace(/.*:/, ''));
 }
 
 function writeRouterConfiguration(directory: string, namenodePorts: readonly number[]): void {
@@ -158,7 +166,8 @@ export function hadoopXml(properties: Readonly<Record<string, string>>): string 
   return ['<?xml version="1.0"?>', '<configuration>', ...lines, '</configuration>', ''].join('\n');
 }
 
-function findFreePort(): Promise<number> {
+/** A port that was free a moment ago, for what cannot be told to take any. */
+export function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = net.createServer();
     server.on('error', reject);

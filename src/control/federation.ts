@@ -27,7 +27,7 @@ const FIRST_LOAD_MS = 3_000;
 /** Longest wait at start for the NameNodes' first answers; calls find their NameNode by asking, if need be. */
 const FIRST_HEARTBEATS_MS = 300;
 /** Mount points that change one after the other are looked at together for what depends on all of them. */
-const COALESCE_MS = 100;
+const COALESCE_MS = 500;
 /** Mount points that one line of the log names. */
 const MAX_NAMED_MOUNTS = 20;
 
@@ -150,7 +150,7 @@ export class Federation {
       await within(stored.store.start(), FIRST_LOAD_MS);
     }
     const isRead = stored?.store.hasMountTable === true;
-    await live.start(isRead ? stored.mounts.entries() : []);
+    await live.start(isRead ? this.#tableOf(stored) : []);
     if (this.#isStopped) return;
     this.#isStarted = true;
     // Threads are given this table before they are given calls.
@@ -262,12 +262,17 @@ export class Federation {
   }
 
   #takeMounts(stored: Stored): void {
-    this.live.set(() => stored.mounts.entries());
+    this.live.set(() => this.#tableOf(stored));
     void this.#awaitTable(stored);
     this.#mountsTimer ??= setTimeout(() => {
       this.#mountsTimer = null;
       this.#onMounts();
     }, COALESCE_MS).unref();
+  }
+
+  /** What is routed by. */
+  #tableOf({ mounts }: Stored): readonly MountEntry[] {
+    return [...mounts.entries(), ...mounts.standIns(this.#options.settings)];
   }
 
   #onFullLoad(stored: Stored): void {

@@ -38,9 +38,12 @@ const MAX_ATTEMPTS = 5;
 
 /** What was last read of one watched type. */
 interface Known {
-  names: readonly string[];
+  readonly names: readonly string[];
   readonly records: Map<string, RawRecord | StoreProblem>;
-  readAtMs: number;
+  /** Names of nodes that nothing watches: they have changed, or could not be watched. */
+  readonly unwatched: Set<string>;
+  /** When everything was last read. */
+  readonly readAtMs: number;
 }
 
 export class ZooKeeperDriver implements StoreDriver {
@@ -50,6 +53,8 @@ export class ZooKeeperDriver implements StoreDriver {
   readonly #onRemark: (text: string) => void;
   readonly #root: string;
   readonly #known = new Map<RecordType, Known>();
+  /** Sessions that have ended, and all watches with each of them. */
+  #expired = 0;
   readonly #readings = new Map<RecordType, { current: Promise<ReadResult>; next: Promise<ReadResult> | null }>();
   readonly #changed = new Set<RecordType>();
   #changeTimer: NodeJS.Timeout | null = null;
@@ -65,7 +70,10 @@ export class ZooKeeperDriver implements StoreDriver {
     this.#session = new Session(store, {
       onConnected: (isNew) => this.#onConnected(isNew),
       onWatch: ({ path }) => this.#onWatch(path),
-      onExpired: () => {},
+      onExpired: () => {
+        this.#expired++;
+        this.#known.clear();
+      },
       onRemark: (text) => onRemark(`State Store in ZooKeeper: ${text}`),
     });
   }
@@ -141,25 +149,46 @@ export class ZooKeeperDriver implements StoreDriver {
     // Events of watches arrive before the answer: what is still watched afterwards is unchanged.
     await this.#session.sync(path);
     const nowMs = performance.now();
-    let known = this.#known.get(type);
-    if (!isWatched || known === undefined || nowMs - known.readAtMs > FULL_READ_EVERY_MS) {
-      known = { names: [], records: new Map(), readAtMs: nowMs };
+    const expired = this.#expired;
+    const before = this.#known.get(type) ?? null;
+    const isRecent = before !== null && nowMs - before.readAtMs <= FULL_READ_EVERY_MS;
+    let known: Known;
+    let wanted: readonly string[];
+    if (isRecent && this.#session.watchesChildren(path)) {
+      known = before;
+      wanted = [...before.unwatched];
+    } else {
+      // The names are watched anew: should this reading fail, those of before count no more.
+      this.#known.delete(type);
+      const names = await this.#listNames(path, isWatched);
+      if (names.length > MAX_RECORDS) throw new Error(`${names.length} records, at most ${MAX_RECORDS} are read`);
+      known = { names, records: new Map(), unwatched: new Set(), readAtMs: isRecent ? before.readAtMs : nowMs };
+      for (const name of names) {
+        const record = isRecent ? before.records.get(name) : undefined;
+        if (record !== undefined && this.#isWatched(path, name)) known.records.set(name, record);
+        else known.unwatched.add(name);
+      }
+      wanted = [...known.unwatched];
     }
-    const isFresh = known.readAtMs === nowMs;
-    if (isFresh || !this.#session.watchesChildren(path)) known.names = await this.#listNames(path, isWatched);
-    const { names } = known;
-    if (names.length > MAX_RECORDS) throw new Error(`${names.length} records, at most ${MAX_RECORDS} are read`);
-    const old = isFresh ? new Map<string, RawRecord | StoreProblem>() : known.records;
     const read = new Map<string, RawRecord | StoreProblem>();
-    const wanted: string[] = [];
-    for (const name of names) {
-      const before = old.get(name);
-      if (before !== undefined && this.#session.watchesData(`${path}/${name}`)) read.set(name, before);
-      else wanted.push(name);
-    }
     await this.#readNodes(path, wanted, isWatched, read, nowMs + READ_ALL_WITHIN_MS);
-    if (isWatched) this.#known.set(type, { names, records: read, readAtMs: known.readAtMs });
-    return sortOut(names, read);
+    for (const name of wanted) {
+      const record = read.get(name);
+      if (record === undefined) known.records.delete(name);
+      else known.records.set(name, record);
+      if (this.#isWatched(path, name)) known.unwatched.delete(name);
+      else known.unwatched.add(name);
+    }
+    if (isWatched && known !== before) {
+      // Events of the meantime went nowhere.
+      for (const name of known.names) if (!this.#isWatched(path, name)) known.unwatched.add(name);
+      if (expired === this.#expired) this.#known.set(type, known);
+    }
+    return sortOut(known.names, known.records);
+  }
+
+  #isWatched(path: string, name: string): boolean {
+    return this.#session.watchesData(`${path}/${name}`);
   }
 
   async #listNames(path: string, watch: boolean): Promise<string[]> {
@@ -318,7 +347,10 @@ export class ZooKeeperDriver implements StoreDriver {
 
   #onWatch(path: string): void {
     const type = WATCHED.find((one) => path === this.#typePath(one) || path.startsWith(`${this.#typePath(one)}/`));
-    if (type !== undefined) this.#tellChange(type);
+    if (type === undefined) return;
+    const name = path.slice(this.#typePath(type).length + 1);
+    if (name !== '') this.#known.get(type)?.unwatched.add(name);
+    this.#tellChange(type);
   }
 
   #tellChange(type: RecordType): void {

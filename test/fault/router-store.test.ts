@@ -202,6 +202,28 @@ describe('a store that is read late', () => {
   });
 });
 
+it('a mount point whose record could never be read is refused, not sent where its path leads without it', async () => {
+  store(mount('/kept', ['ns1:/kept']));
+  memory.write('MountTable', escapeKey('/broken'), Buffer.from([0x0a, 0x7f]));
+  memory.write('MountTable', 'no path', Buffer.from([0x0a, 0x7f]));
+  await start();
+  await untilServed('/kept/x', 'ns1:/kept/x');
+  using client = await connect();
+  const reply = await client.call({ method: 'getFileInfo', request: { src: '/broken/x' } });
+  expect([reply.exception, reply.message]).toEqual([
+    'java.io.IOException',
+    expect.stringContaining('(mount record that cannot be read)'),
+  ]);
+  expect(await outcomeOf(client, '/other/x')).toBe('ns0:/other/x');
+  // One that breaks later, and one that is written anew.
+  memory.write('MountTable', escapeKey('/late'), Buffer.from([0x0a, 0x7f]));
+  await waitUntil(async () => (await outcomeOf(client, '/late/x')) === 'java.io.IOException', 'it is refused, too');
+  store(mount('/broken', ['ns1:/mended']));
+  await untilServed('/broken/x', 'ns1:/mended/x');
+  memory.erase('MountTable', escapeKey('/late'));
+  await untilServed('/late/x', 'ns0:/late/x');
+});
+
 describe('the end', () => {
   it('comes in bounded time while the store hangs, during the start and later', async () => {
     await start();

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ const JAR = '/usr/share/java/zookeeper.jar';
 const HOST = '127.0.0.1';
 const READY_WITHIN_MS = 30_000;
 const ASK_WITHIN_MS = 500;
+const LOOK_MS = 1;
 const KEPT_OUTPUT_BYTES = 4_000;
 
 /** Server's tick; sessions last two ticks at least. */
@@ -100,7 +101,11 @@ export class ZooKeeperServer implements AsyncDisposable {
 
   /** Stops the process where it is: connections stay, nothing is answered. */
   hang(): void {
-    this.#child?.kill('SIGSTOP');
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    process.kill(pid, 'SIGSTOP');
+    // Its threads stop one by one: on a busy machine one of them may answer for a while.
+    while (!isStopped(pid)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
   }
 
   resume(): void {
@@ -122,6 +127,14 @@ export class ZooKeeperServer implements AsyncDisposable {
     await this.kill();
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** All threads of the process are stopped. */
+function isStopped(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const status = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    return status[status.lastIndexOf(')') + 2] === 'T';
+  });
 }
 
 /** A port that was free a moment ago, for what cannot be told to take any. */

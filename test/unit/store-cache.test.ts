@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MAX_WRITES, WRITE_DEADLINE_MS } from '../../src/control/store/state-store.ts';
 import { StoreUnavailableError } from '../../src/control/store/store-error.ts';
-import { MAX_ABANDONED_READS, READ_DEADLINE_MS } from '../../src/control/store/type-loader.ts';
+import { MAX_ABANDONED_READS, NEWS_PAUSE_MS, READ_DEADLINE_MS } from '../../src/control/store/type-loader.ts';
 import { encodeDisabledNameservice, encodeMount } from '../../src/state-store/records.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { StoreRouter, useFakeTime } from '../support/store-routers.ts';
@@ -214,7 +214,7 @@ describe('news of the store', () => {
       throw new Error('a listener that fails');
     });
     memory.write('MountTable', '0SLASH0a', mountBytes('/a'));
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(NEWS_PAUSE_MS);
     expect(heard).toEqual([1]);
     // The same again: another version, another date, no other content.
     memory.write('MountTable', '0SLASH0a', mountBytes('/a'));
@@ -223,11 +223,11 @@ describe('news of the store', () => {
     expect(heard).toEqual([1]);
     expect(router.warnings).toEqual(['State Store: a listener failed: a listener that fails']);
     memory.erase('MountTable', '0SLASH0a');
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(NEWS_PAUSE_MS);
     expect(heard).toEqual([1, 0]);
     stop();
     memory.write('MountTable', '0SLASH0a', mountBytes('/a'));
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(NEWS_PAUSE_MS);
     expect(heard).toEqual([1, 0]);
   });
 

@@ -18,6 +18,7 @@ const KEEP = { update: false, errorIfExists: false };
 const USER_ACL = [{ permissions: 31, scheme: 'digest', id: 'u:Jq7wMyA/w2Vd5WIDAKdu4OIIFEQ=' }];
 const USER_AUTH = [{ scheme: 'digest', auth: 'u:p' }];
 const MANY = 10_000;
+const ROUNDS = 300;
 
 let server: ZooKeeperServer;
 beforeAll(async () => {
@@ -363,6 +364,33 @@ describe('an ensemble that fails', () => {
     driver.changes.length = 0;
     await other.put('MountTable', 'a', bytesOf('/a', '/z'), UPDATE);
     await waitUntil(() => driver.changes.includes('MountTable'), 'the watch is set again');
+  });
+
+  it('changes while records are read, and while connections break: in the end each is read as it is', async () => {
+    await using proxy = await FaultProxy.start(server);
+    const servers = [{ host: proxy.host, port: proxy.port }];
+    await using driver = await new TestDriver('/while', { servers, retryIntervalMs: 20 }).open();
+    await using other = await new TestDriver('/while').open();
+    const stored = new Map<string, string>();
+    for (let round = 0; round < ROUNDS; round++) {
+      const reading = driver.readAll('MountTable');
+      const changes = Array.from({ length: 1 + (round % 4) }, async (_, i) => {
+        const name = `r${(round * 5 + i * 7) % 12}`;
+        if ((round + i) % 4 === 0) {
+          stored.delete(name);
+          await other.remove('MountTable', name);
+        } else {
+          stored.set(name, `/${round}`);
+          await other.put('MountTable', name, bytesOf(`/${name}`, `/${round}`), UPDATE);
+        }
+      });
+      if (round % 10 === 9) proxy.resetAll();
+      await Promise.all([reading, ...changes]);
+      if (round % 3 !== 2) continue;
+      const { records, problems } = await driver.readAll('MountTable');
+      const read = records.map((record) => [record.name, mountOf(record).destinations[0]?.path]);
+      expect([problems, read]).toEqual([[], [...stored].sort()]);
+    }
   });
 });
 

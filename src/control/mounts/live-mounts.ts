@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import type { MountPublisher } from './mount-publisher.ts';
 
 /** Tables built one after the other begin at least so far apart, however fast entries change: the newest wins. */
-export const BUILD_PAUSE_MS = 100;
+export const BUILD_PAUSE_MS = 200;
 /** Longest wait of an administrator's call for all threads to be on the table with its change. */
 export const EVERYWHERE_DEADLINE_MS = 5_000;
 /** A table that could not be built is tried again after this time: what it failed of may be over, such as a lack of memory. */

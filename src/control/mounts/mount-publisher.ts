@@ -7,6 +7,13 @@ import { type EpochWords, oldestAnnounced, type SharedBytes } from '../../shared
 /** The thread that builds stays so long without work: a new one takes longer to start than a table to be built. */
 const IDLE_MS = 30_000;
 
+/** An entry of the last table. */
+interface Row {
+  entry: MountEntry;
+  /** Of the table that it was last seen in. */
+  epoch: number;
+}
+
 /**
  * Builds mount snapshots off the main thread and keeps their memory. A published snapshot is given to every thread by `build`'s caller.
  */
@@ -16,7 +23,7 @@ export class MountPublisher {
   readonly #nameservices: readonly string[];
   readonly #piscina: Piscina<BuildTask, BuildResult | null>;
   /** The last table, whose entries the building thread has, unless it is a new one. */
-  #last: { readonly epoch: number; readonly entries: ReadonlyMap<string, MountEntry> } | null = null;
+  #last: { readonly epoch: number; readonly rows: Map<string, Row> } | null = null;
 
   constructor(epochs: EpochWords, nameservices: readonly string[], idleMs: number = IDLE_MS) {
     this.#epochs = epochs;
@@ -54,15 +61,18 @@ export class MountPublisher {
   async build(entries: readonly MountEntry[]): Promise<boolean> {
     const slot = this.#pool.take();
     if (slot === null) return false;
+    const { epoch, buffer } = slot;
     const last = this.#last;
+    // Whether the thread takes it is not known until it has answered.
     this.#last = null;
-    const table = new Map(entries.map((entry) => [entry.sourcePath, entry]));
-    const rest = { nameservices: this.#nameservices, epoch: slot.epoch, buffer: slot.buffer };
+    const rows = last?.rows ?? new Map<string, Row>();
+    const difference = takeTable(rows, entries, epoch);
+    const rest = { nameservices: this.#nameservices, epoch, buffer };
     try {
       let built: BuildResult | null = null;
       // One path twice is for the builder to refuse.
-      if (last !== null && table.size === entries.length) {
-        built = await this.#piscina.run({ ...differenceOf(last.entries, table), base: last.epoch, ...rest });
+      if (last !== null && difference !== null) {
+        built = await this.#piscina.run({ ...difference, base: last.epoch, ...rest });
       }
       built ??= await this.#piscina.run({ entries, removed: [], base: null, ...rest });
       if (built === null) throw new Error('the mount table was given in full, and was not built');
@@ -71,7 +81,7 @@ export class MountPublisher {
       this.#pool.abandon(slot);
       throw error;
     }
-    this.#last = { epoch: slot.epoch, entries: table };
+    this.#last = { epoch, rows };
     return true;
   }
 
@@ -80,12 +90,30 @@ export class MountPublisher {
   }
 }
 
-/** Entries that are not the same objects as before, and paths of those that are gone. Entries are never changed once they are known. */
-function differenceOf(
-  before: ReadonlyMap<string, MountEntry>,
-  now: ReadonlyMap<string, MountEntry>,
-): Pick<BuildTask, 'entries' | 'removed'> {
-  const entries = [...now.values()].filter((entry) => before.get(entry.sourcePath) !== entry);
-  const removed = [...before.keys()].filter((path) => !now.has(path));
-  return { entries, removed };
+/**
+ * Makes `rows` the table of these entries. What has changed by that: entries that are not the same objects as before, for they are never
+ * changed once they are known, and paths of those that are gone. Null: a path is there twice.
+ */
+function takeTable(
+  rows: Map<string, Row>,
+  entries: readonly MountEntry[],
+  epoch: number,
+): Pick<BuildTask, 'entries' | 'removed'> | null {
+  const changed: MountEntry[] = [];
+  for (const entry of entries) {
+    const row = rows.get(entry.sourcePath);
+    if (row?.epoch === epoch) return null;
+    if (row?.entry !== entry) changed.push(entry);
+    if (row === undefined) rows.set(entry.sourcePath, { entry, epoch });
+    else {
+      row.entry = entry;
+      row.epoch = epoch;
+    }
+  }
+  const removed: string[] = [];
+  if (rows.size > entries.length) {
+    for (const [path, row] of rows) if (row.epoch !== epoch) removed.push(path);
+    for (const path of removed) rows.delete(path);
+  }
+  return { entries: changed, removed };
 }

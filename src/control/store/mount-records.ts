@@ -1,4 +1,11 @@
-import { invalidReason, type MountEntry, MountError } from '../../mount/entry.ts';
+import {
+  emptyEntry,
+  invalidReason,
+  type MountDefaults,
+  type MountEntry,
+  MountError,
+  unusableReason,
+} from '../../mount/entry.ts';
 import { escapeKey } from '../../state-store/record-names.ts';
 import { encodeMount, type MountRecord } from '../../state-store/records.ts';
 import { ChangeQueue } from './change-queue.ts';
@@ -11,6 +18,8 @@ import { type Stored, UNKNOWN_VERSION } from './stored.ts';
 export const CHANGE_DEADLINE_MS = 20_000;
 /** Longest pause before a change that lost a race is tried again; the first ones are shorter. */
 const MAX_PAUSE_MS = 64;
+/** Where a mount entry leads whose record cannot be read: refusals show it. */
+export const UNREADABLE = '(mount record that cannot be read)';
 /** Changes of one batch that are under way at once. */
 const BATCH_CHANGES = 32;
 
@@ -54,6 +63,20 @@ export class MountRecords {
   /** The cached entries by source path, in no order. */
   entries(): MountEntry[] {
     return Array.from(this.#store.records('MountTable').values(), ({ record }) => record.entry);
+  }
+
+  /**
+   * What stands for mount entries whose records could never be read, so that no call for their paths is sent to a nameservice above them: an
+   * entry for each that leads to no nameservice. Their paths are those of their names in the store.
+   */
+  standIns(defaults: MountDefaults): MountEntry[] {
+    return this.#cache.unknownNames.flatMap((name) => {
+      const sourcePath = name.replaceAll('0SLASH0', '/');
+      const path = sourcePath;
+      const entry = { ...emptyEntry(sourcePath, defaults), destinations: [{ nameservice: UNREADABLE, path }] };
+      const isPath = unusableReason(entry) === null && escapeKey(sourcePath) === name;
+      return isPath && this.#cache.namesOf(sourcePath).length === 0 ? [entry] : [];
+    });
   }
 
   /** The cached entry of exactly this source path. */

@@ -59,6 +59,11 @@ export class RecordCache<K extends RecordType> {
     return this.#unreadable.get(name)?.reason ?? null;
   }
 
+  /** Names of records that could never be read: nothing is known of what is in them. */
+  get unknownNames(): string[] {
+    return [...this.#unreadable.keys()].filter((name) => !this.#byName.has(name));
+  }
+
   /** Names in the store of all records of this key. */
   namesOf(key: string): string[] {
     return [...(this.#names.get(key) ?? [])];
@@ -73,14 +78,19 @@ export class RecordCache<K extends RecordType> {
   }
 
   /**
-   * Takes what was read since `beginRead`. `isChanged`: some record has other content than before; `isOvertaken`: this router wrote
-   * meanwhile, so what was read may be older than what is in the store.
+   * Takes what was read since `beginRead`. `isChanged`: some record has other content than before, or others could never be read; `isOvertaken`: this router wrote
+   * meanwhile, so what was read may be older than what is in the store. `judge` null: all records count.
    */
   endRead(
     raws: readonly RawRecord[],
     problems: readonly StoreProblem[],
-    judge: Judge<StoreRecords[K]>,
+    judge: Judge<StoreRecords[K]> | null,
   ): { readonly isChanged: boolean; readonly isOvertaken: boolean } {
+    if (judge === null && problems.length === 0) {
+      const isOvertaken = (this.#writes?.size ?? 0) > 0;
+      const isChanged = this.#takeDifference(raws);
+      if (isChanged !== null) return { isChanged, isOvertaken };
+    }
     const byName = new Map<string, Stored<StoreRecords[K]>>();
     const unreadable = new Map<string, StoreProblem>();
     const remarks: StoreProblem[] = [];
@@ -106,6 +116,7 @@ export class RecordCache<K extends RecordType> {
       byName.set(name, before);
       unreadable.set(name, { ...problem, reason: `${problem.reason}; the record as it was before is used` });
     }
+    const unknownBefore = this.unknownNames.join('\n');
     const writes = this.#writes ?? new Map<string, Stored<StoreRecords[K]> | null>();
     this.#writes = null;
     for (const [name, written] of writes) {
@@ -117,7 +128,56 @@ export class RecordCache<K extends RecordType> {
     this.#byName = byName;
     this.#unreadable = unreadable;
     this.#isLoaded = true;
-    return { isChanged: this.#makeView(remarks, judge), isOvertaken: writes.size > 0 };
+    const isChanged = this.#makeView(remarks, judge);
+    return { isChanged: isChanged || this.unknownNames.join('\n') !== unknownBefore, isOvertaken: writes.size > 0 };
+  }
+
+  /**
+   * The usual case, of many records and few changes: takes over what differs from before, when each key has one name and all can be read.
+   * Whether anything has; null where that is not so, and nothing is taken.
+   */
+  #takeDifference(raws: readonly RawRecord[]): boolean | null {
+    const byName = this.#byName;
+    if (!this.#isLoaded || this.#problems.length > 0 || this.#unreadable.size > 0) return null;
+    if (this.#names.size !== byName.size || this.#records.size !== byName.size) return null;
+    const different: Stored<StoreRecords[K]>[] = [];
+    let found = 0;
+    for (const raw of raws) {
+      const before = byName.get(raw.name);
+      if (before !== undefined) found++;
+      if (before !== undefined && isSame(before.raw, raw)) continue;
+      const written = this.#writes?.get(raw.name);
+      if (written === null || (written !== undefined && isOvertakenBy(raw, written.raw))) continue;
+      let stored: Stored<StoreRecords[K]>;
+      try {
+        stored = decodeStored(this.type, raw, this.#defaults);
+      } catch {
+        return null;
+      }
+      // Another name for the key, or another key under the name.
+      const names = this.#names.get(stored.key);
+      if (stored.remarks.length > 0 || (before?.key ?? stored.key) !== stored.key) return null;
+      if (names !== undefined && names[0] !== raw.name) return null;
+      different.push(stored);
+    }
+    const removed: string[] = [];
+    if (found < byName.size) {
+      const read = new Set(raws.map(({ name }) => name));
+      for (const name of byName.keys()) if (!read.has(name) && !this.#writes?.has(name)) removed.push(name);
+    }
+    if (new Set(different.map(({ key }) => key)).size < different.length) return null;
+    this.#writes = null;
+    let isChanged = removed.length > 0;
+    for (const name of removed) this.remove(name);
+    for (const stored of different) {
+      const { name, bytes } = stored.raw;
+      const before = byName.get(name);
+      isChanged ||= before === undefined || !before.raw.bytes.equals(bytes);
+      byName.set(name, stored);
+      this.#names.set(stored.key, [name]);
+      this.#records.set(stored.key, stored);
+    }
+    return isChanged;
   }
 
   /** A record that this router has just written. */
@@ -154,7 +214,7 @@ export class RecordCache<K extends RecordType> {
   }
 
   /** Makes `records` and `problems` of what was read; true when records have other content than before. */
-  #makeView(remarks: readonly StoreProblem[], judge: Judge<StoreRecords[K]>): boolean {
+  #makeView(remarks: readonly StoreProblem[], judge: Judge<StoreRecords[K]> | null): boolean {
     const { type } = this;
     const problems = [...this.#unreadable.values(), ...remarks];
     const newest = new Map<string, Stored<StoreRecords[K]>>();
@@ -173,7 +233,7 @@ export class RecordCache<K extends RecordType> {
     }
     const records = new Map<string, Stored<StoreRecords[K]>>();
     for (const [key, stored] of newest) {
-      const judged = judge(stored);
+      const judged = judge === null ? stored : judge(stored);
       if (judged !== null) records.set(key, judged);
     }
     const isChanged = !haveSameContent(this.#records, records);

@@ -71,7 +71,7 @@ export class StateStore {
     const routers = new Expiry('RouterState', router, (record) => record.address === routerId, clock);
     const loader = <K extends RecordType>(
       type: K,
-      judge: Judge<StoreRecords[K]> = keep,
+      judge: Judge<StoreRecords[K]> | null = null,
       onLoaded: () => void = () => {},
     ): TypeLoader<K> => new TypeLoader({ type, driver, defaults, judge, onLoaded, log, clock });
     this.#loaders = {
@@ -303,8 +303,4 @@ export class StateStore {
     this.#expired++;
     this.#log.info({ type, name }, 'State Store: a record has expired');
   }
-}
-
-function keep<T>(stored: Stored<T>): Stored<T> {
-  return stored;
 }

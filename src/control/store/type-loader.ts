@@ -14,7 +14,7 @@ export const MAX_ABANDONED_READS = 2;
 /** What was read so lately is not read again, unless it must be. */
 const FRESH_MS = 500;
 /** Least time between two loads that the store's own news ask for: one takes time with many records, and other work has its turn, too. */
-const NEWS_PAUSE_MS = 100;
+export const NEWS_PAUSE_MS = 200;
 const MAX_NEWS_PAUSE_MS = 500;
 /** Problems that the log names. */
 const MAX_NAMED_PROBLEMS = 20;
@@ -24,7 +24,8 @@ export interface LoaderOptions<K extends RecordType> {
   readonly type: K;
   readonly driver: StoreDriver;
   readonly defaults: MountDefaults;
-  readonly judge: Judge<StoreRecords[K]>;
+  /** Null: all records count, however old. */
+  readonly judge: Judge<StoreRecords[K]> | null;
   /** A load has ended well; all its records were judged. */
   readonly onLoaded: () => void;
   readonly log: Log;
