@@ -166,7 +166,7 @@ describe('create', () => {
     ns1.handler = holding('/m1');
     await client.result({ ...create('/m/d/f'), callId: 77 });
     expect(ns1.callsOf({ method: 'mkdirs' }).map(({ request }) => request)).toMatchObject([
-      { src: '/m1/d', masked: { perm: 0o744 }, createParent: true },
+      { src: '/m1/d', masked: { perm: 0o644 }, createParent: true },
     ]);
     const [created, ...more] = ns0.callsOf({ method: 'create' });
     expect(more).toEqual([]);

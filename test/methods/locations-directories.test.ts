@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
-import type { MethodCluster } from '../support/method-cluster.ts';
+import type { MethodClient, MethodCluster } from '../support/method-cluster.ts';
 import { prove } from '../support/prove.ts';
-import { createRequest, mkdirsRequest, refusal, severalMount, typesOf } from '../support/several-mounts.ts';
+import { createRequest, mkdirsRequest, refusal, severalMount, statusOf, typesOf } from '../support/several-mounts.ts';
 
 /** Directories under a mount with several destinations. */
 
@@ -91,6 +91,57 @@ describe('mkdirs', () => {
       expect(await typesAt('/d/e')).toEqual(DIRECTORY);
     },
   );
+
+  for (const [owner, made] of [
+    ['hdfs', DIRECTORY],
+    ['alice', ['IS_DIR', '']],
+  ] as const) {
+    prove(
+      'ClientProtocol.mkdirs',
+      `a directory of ${owner} that one location has stays as it is; the others get it when it is the caller's own`,
+      { mounts: [severalMount()] },
+      async (cluster) => {
+        const { router, ns0, typesAt } = await clientsOf(cluster);
+        // Whichever location comes first for the name.
+        for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+          await ns0.call('ClientProtocol.mkdirs', mkdirsRequest(`/m0/${name}`, true, 0o700));
+          await ns0.call('ClientProtocol.setOwner', { src: `/m0/${name}`, username: owner });
+          expect(await router.call('ClientProtocol.mkdirs', mkdirsRequest(`/m/${name}`))).toEqual({ result: true });
+          expect(await statusOf(router, `/m/${name}`)).toMatchObject({ owner, permission: { perm: 0o700 } });
+          expect(await typesAt(`/${name}`)).toEqual(made);
+        }
+      },
+    );
+  }
+
+  for (const [method, make] of [
+    ['mkdirs', (router: MethodClient, path: string) => router.call('ClientProtocol.mkdirs', mkdirsRequest(path))],
+    ['create', (router: MethodClient, path: string) => router.call('ClientProtocol.create', createRequest(path))],
+  ] as const) {
+    prove(
+      'ClientProtocol.mkdirs',
+      `${method}: the directories above that one location has get their own permission in the others`,
+      { mounts: [severalMount()] },
+      async (cluster) => {
+        const { router, ns0, ns1 } = await clientsOf(cluster);
+        await router.call('ClientProtocol.mkdirs', mkdirsRequest('/m/top'));
+        for (const below of ['/1', '/1/2/3', '/1/2/3/4/5']) {
+          await ns1.call('ClientProtocol.mkdirs', mkdirsRequest('/m1/top/x/y', true, 0o755));
+          await ns1.call('ClientProtocol.setPermission', { src: '/m1/top/x', permission: { perm: 0o711 } });
+          await ns1.call('ClientProtocol.setPermission', { src: '/m1/top/x/y', permission: { perm: 0o1770 } });
+          await make(router, `/m/top/x/y${below}`);
+          for (const [path, perm] of [
+            ['/top/x', 0o711],
+            ['/top/x/y', 0o1770],
+          ] as const) {
+            for (const [i, ns] of [ns0, ns1].entries())
+              expect(await statusOf(ns, `/m${i}${path}`)).toMatchObject({ permission: { perm } });
+          }
+          await router.call('ClientProtocol.delete', { src: '/m/top/x', recursive: true });
+        }
+      },
+    );
+  }
 
   prove(
     'ClientProtocol.mkdirs',

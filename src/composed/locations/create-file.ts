@@ -1,4 +1,3 @@
-import type { Plain } from '../../wire/messages.ts';
 import { type Answer, requireAll } from '../answer.ts';
 import type { AskOptions, Composition, Outcome, Target } from '../composition.ts';
 import type { Located } from '../locate.ts';
@@ -6,12 +5,14 @@ import { clientMethod } from '../request.ts';
 import { answerOf, failureOf } from './answers.ts';
 import { findPlaceOfNew } from './beside-parent.ts';
 import {
+  copyDirectories,
   exists,
   failuresOf,
   findNearestAbove,
   isReachable,
   narrowToReached,
   patienceOf,
+  permissionOf,
   refuses,
   type Spot,
   type Standing,
@@ -75,8 +76,10 @@ async function makeParents(
   const found = parent.some(exists) ? parent : await findNearestAbove(c, above, options);
   const blocked = found?.find(({ kind }) => kind === 'file');
   if (blocked !== undefined) return blocked;
-  const status = found?.find(exists)?.status;
-  const permission = status === undefined ? UNKNOWN_PERMISSION : ((status['permission'] as Plain)['perm'] as number);
+  if (found?.some(({ kind }) => kind === 'nothing') === true) await copyDirectories(c, above, options);
+  if (parent.some(exists)) return null;
+  const holder = found?.find(exists);
+  const permission = holder === undefined ? UNKNOWN_PERMISSION : permissionOf(holder);
   const perm = (permission & PERMISSION_MASK) | OWNER_WRITE_EXECUTE;
   const message = { src: above.path, masked: { perm }, createParent: true };
   await c.askAll(c.other(MKDIRS, message), lacking, options);

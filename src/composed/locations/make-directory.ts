@@ -1,3 +1,4 @@
+import type { Client } from '../../call/client.ts';
 import type { Answer } from '../answer.ts';
 import { PARENT_NOT_DIRECTORY, requireAll, successesOf } from '../answer.ts';
 import type { Composition, Outcome, Target } from '../composition.ts';
@@ -6,12 +7,14 @@ import { failoverWaitMs } from '../waiting.ts';
 import { failureOf, noteDivergence } from './answers.ts';
 import { findPlaceOfNew } from './beside-parent.ts';
 import {
+  copyDirectories,
   exists,
   failuresOf,
   findNearestAbove,
   isReachable,
   narrowToReached,
   patienceOf,
+  permissionOf,
   refuses,
   type Spot,
   type Standing,
@@ -26,8 +29,9 @@ const IN_THE_WAY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * mkdirs. Where directories exist everywhere it is made in all locations, unless a file of one of them stands in the way; else where it, or
- * else the nearest directory above it, is already.
+ * mkdirs. Where directories exist everywhere it is made in all locations, unless a file of one of them stands in the way; one that some have
+ * stays as it is, and so do those above it: the others get them with the permission that they have. Else it is made where it, or else the
+ * nearest directory above it, is already.
  */
 export async function makeDirectory(c: Composition, located: Located): Promise<Outcome> {
   if (!located.everywhere) return await findPlaceOfNew(c, located, 'directory');
@@ -43,11 +47,20 @@ export async function makeDirectory(c: Composition, located: Located): Promise<O
   const reachable = itself.filter(isReachable);
   if (reachable.length === 0) throw failureOf(failuresOf(itself));
   if (reachable.length === targets.length && itself.every(exists)) return first;
-  if (above !== null && parent !== null && !itself.some(exists) && !parent.some(exists)) {
-    const spotAboveReached = narrowToReached(above, itself);
-    const blocked = (await findNearestAbove(c, spotAboveReached, options))?.find(({ kind }) => kind === 'file');
-    if (blocked !== undefined) return (reachable[blocked.location] as Standing).target;
-    if (!createsParent) return (reachable[0] as Standing).target;
+  const there = itself.find(exists);
+  // Somebody else's: a copy of it would be the caller's.
+  if (there !== undefined && there.status['owner'] !== (c.call.client as Client).identity.user) return there.target;
+  if (above !== null && parent !== null) {
+    const aboveReached = narrowToReached(above, itself);
+    let nearest: readonly Standing[] | null = parent;
+    if (there === undefined && !parent.some(exists)) {
+      nearest = await findNearestAbove(c, aboveReached, options);
+      const blocked = nearest?.find(({ kind }) => kind === 'file');
+      if (blocked !== undefined) return (reachable[blocked.location] as Standing).target;
+      if (!createsParent) return (reachable[0] as Standing).target;
+    }
+    if (nearest?.some(exists) === true && nearest.some(({ kind }) => kind === 'nothing'))
+      await copyDirectories(c, aboveReached, options);
   }
   return await makeEverywhere(c, located, itself, createsParent);
 }
@@ -59,7 +72,10 @@ async function makeEverywhere(
   createsParent: boolean,
 ): Promise<Buffer> {
   // The parent is there, in one location at least: where it is missing it is made as well.
-  const request = createsParent ? c.own : c.other(c.method, { ...c.request(), createParent: true });
+  const there = itself.find(exists);
+  const masked = there === undefined ? {} : { masked: { perm: permissionOf(there) }, unmasked: null };
+  const isOwn = createsParent && there === undefined;
+  const request = isOwn ? c.own : c.other(c.method, { ...c.request(), ...masked, createParent: true });
   const options = { unreachedMs: failoverWaitMs(c.engine) };
   const answers: Answer[] = failuresOf(itself).filter(({ unavailable }) => unavailable);
   // Whoever may refuse goes first: nothing has been made yet then.

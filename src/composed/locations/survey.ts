@@ -6,6 +6,9 @@ import { clientMethod, type Request } from '../request.ts';
 import { failoverWaitMs } from '../waiting.ts';
 
 const GET_FILE_INFO = clientMethod('getFileInfo');
+const MKDIRS = clientMethod('mkdirs');
+/** With the sticky bit. */
+const PERMISSION_MASK = 0o1777;
 const SLASH = 0x2f;
 
 /** Directories above a path that are looked at when its parent does not exist; those further up count as there. */
@@ -103,6 +106,38 @@ export async function findNearestAbove(
     if (found !== undefined) return found;
   }
   return null;
+}
+
+/**
+ * Makes the directories at and above the spot, as far as some of its locations have them, in the others, with the permission that they have: what
+ * is made below them would else make them on its way with another one. What fails here fails again for what is made below.
+ */
+export async function copyDirectories(c: Composition, spot: Spot, options: AskOptions): Promise<void> {
+  const levels: { readonly path: string; readonly standings: readonly Standing[] }[] = [];
+  const isWhole = (standings: readonly Standing[] | undefined): boolean => standings?.every(isDirectory) === true;
+  for (let at: Spot | null = spot; at !== null && levels.length < MAX_SURVEYED_LEVELS; ) {
+    const spots: Spot[] = [];
+    for (; at !== null && spots.length < LEVELS_AT_ONCE; at = spotAbove(at)) spots.push(at);
+    for (const [i, standings] of (await survey(c, spots, options)).entries())
+      levels.push({ path: (spots[i] as Spot).path, standings });
+    if (isWhole(levels.at(-1)?.standings)) break;
+  }
+  for (const { path, standings } of levels.reverse()) {
+    const holder = standings.find(isDirectory);
+    const lacking = standings.filter(({ kind }) => kind === 'nothing').map(({ target }) => target);
+    if (holder === undefined || lacking.length === 0) continue;
+    const request = c.other(MKDIRS, { src: path, masked: { perm: permissionOf(holder) }, createParent: true });
+    await c.askAll(request, lacking, options);
+  }
+}
+
+/** Mode bits of what stands there. */
+export function permissionOf({ status }: Standing): number {
+  return ((status['permission'] as Plain)['perm'] as number) & PERMISSION_MASK;
+}
+
+export function isDirectory({ kind }: Standing): boolean {
+  return kind === 'directory';
 }
 
 /** The mount's own target: it has no directory above it that belongs to the mount. */
