@@ -71,6 +71,10 @@ export class Attempts implements AttemptOwner {
       this.#endRound(call);
       return;
     }
+    this.#send(call, namenode);
+  }
+
+  #send(call: Call, namenode: NameNode): void {
     call.namenode = namenode.index;
     call.tried |= 1 << namenode.index;
     this.#engine.pool.groupOf((call.client as Client).user, namenode, (call.method as Method).protocol).send(call);
@@ -105,6 +109,15 @@ export class Attempts implements AttemptOwner {
         call,
         Failure.STANDBY,
         `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId}; ${call.lastTrouble}`,
+      );
+      return;
+    }
+    if (call.olderFrom >= 0 && !call.takesOlder) {
+      // No other one answers: it is the active after all, and its answer as new as can be.
+      call.takesOlder = true;
+      this.#send(
+        call,
+        (this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[])[call.olderFrom] as NameNode,
       );
       return;
     }
@@ -174,13 +187,18 @@ export class Attempts implements AttemptOwner {
       this.#engine.pool.defer(() => this.#wakeAll(nameservice));
   }
 
-  /** The NameNode is not the one to answer this: remembered for all, the call goes on to the next. */
+  /** The NameNode is not the one to answer this: the call goes on to the next. */
   onUnfit(call: Call, state: number): void {
+    this.noteUnfit(call, state);
+    this.route(call);
+  }
+
+  /** The same, remembered for all. */
+  noteUnfit(call: Call, state: number): void {
     this.#engine.counters.add(Counter.standbyAnswers);
     this.#engine.block.clearActive(call.nameservice, call.namenode);
     this.#engine.block.proveState(call.nameservice, call.namenode, state);
     call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
-    this.route(call);
   }
 
   /** Its pause is over. */
@@ -268,8 +286,9 @@ export class Attempts implements AttemptOwner {
     call.place = Place.PROBING;
     this.#engine.pool.probe(namenode, (alive) => {
       leave(call, Place.PROBING);
-      // The NameNode ended with it, not only the connection: another one is asked, but no third.
-      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
+      // The NameNode ended with it, not only the connection: another one is asked, but no third. What only an observer did not answer the
+      // active may, alone too.
+      if ((alive && !call.asObserver) || call.lostAlone >= MAX_LOST_ALONE) {
         this.#engine.fail(
           call,
           Failure.IO,
@@ -277,7 +296,7 @@ export class Attempts implements AttemptOwner {
         );
         return;
       }
-      call.suspect = false;
+      call.suspect = alive;
       this.route(call);
     });
   }

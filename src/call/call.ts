@@ -109,6 +109,13 @@ export class Call extends WheelEntry {
   /** When it was written to its NameNode, and the epoch of the nameservice then. */
   sentMs = 0;
   sentEpoch = 0;
+  /**
+   * NameNode that gave the newest of the answers that were older than what its client has seen, -1 for none, and that answer's state id. When
+   * no other one answers it is asked again, and then every answer counts.
+   */
+  olderFrom = -1;
+  olderTxid = -1;
+  takesOlder = false;
   /** The nameservice that answered it and the state id that its client is told; further ones of a composed call in `seenMore`. */
   seenNameservice = -1;
   seenTxid = -1;
@@ -146,6 +153,13 @@ export class Call extends WheelEntry {
     this.slab = slab;
     this.slabStart = slabStart;
     this.frame = slab.bytes;
+  }
+
+  /** What its NameNode answered is older than what its client has seen. */
+  noteOlder(txid: number): void {
+    if (txid <= this.olderTxid) return;
+    this.olderFrom = this.namenode;
+    this.olderTxid = txid;
   }
 
   /** Its client is told that it has seen this state of the nameservice. */

@@ -41,6 +41,8 @@ const UNFIT = [
   'org.apache.hadoop.ipc.RetriableException',
 ] as const;
 const NOT_STARTED = Buffer.from('NameNode still not started');
+/** A StandbyException of observers. */
+const WITHOUT_STATE_ID = Buffer.from('Observer Node received request without stateId');
 
 /**
  * The life of a call in a worker: taken from the acceptor, resolved, given to a NameNode, answered. All of it runs on the worker's thread,
@@ -327,7 +329,7 @@ export class Engine implements WorkerSide, CallOwner {
     if (scan.status === Status.SUCCESS) {
       if (this.observers !== null && !this.observers.onSuccess(call, scan)) {
         this.#release(call);
-        this.attempts.onUnfit(call, NameNodeState.OBSERVER);
+        this.observers.goOn(call);
         return true;
       }
       const composer = call.composer;
@@ -362,9 +364,10 @@ export class Engine implements WorkerSide, CallOwner {
       (this.observers as ObserverReads).onError(call, unfit, scan, buffer);
       return true;
     }
-    if (unfit >= 0 && (unfit < 2 || isNotStarted(buffer, scan.messageStart, scan.messageEnd))) {
+    if (unfit >= 0 && (unfit < 2 || startsWith(NOT_STARTED, buffer, scan.messageStart, scan.messageEnd))) {
       this.#release(call);
-      this.attempts.onUnfit(call, unfit === 1 ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
+      const isObserver = unfit === 1 || startsWith(WITHOUT_STATE_ID, buffer, scan.messageStart, scan.messageEnd);
+      this.attempts.onUnfit(call, isObserver ? NameNodeState.OBSERVER : NameNodeState.STANDBY);
       return true;
     }
     if (call.composer !== null) {
@@ -459,6 +462,9 @@ export class Engine implements WorkerSide, CallOwner {
     call.leavesObservers = false;
     call.observersTried = 0;
     call.refreshWaits = 0;
+    call.olderFrom = -1;
+    call.olderTxid = -1;
+    call.takesOlder = false;
     if (nameservice >= 0) this.#counts[nameservice] = (this.#counts[nameservice] as number) + 1;
   }
 
@@ -489,9 +495,6 @@ function describeBroken(call: Call, error: unknown): string {
   return `${(call.method as Method).name} failed inside the router: ${error instanceof Error ? error.message : error}`;
 }
 
-function isNotStarted(buffer: Buffer, start: number, end: number): boolean {
-  return (
-    end - start >= NOT_STARTED.length &&
-    buffer.compare(NOT_STARTED, 0, NOT_STARTED.length, start, start + NOT_STARTED.length) === 0
-  );
+function startsWith(text: Buffer, buffer: Buffer, start: number, end: number): boolean {
+  return end - start >= text.length && buffer.compare(text, 0, text.length, start, start + text.length) === 0;
 }

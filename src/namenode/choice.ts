@@ -11,6 +11,8 @@ const RANK: Readonly<Record<number, number>> = {
   [NameNodeState.OBSERVER]: 4,
 };
 const SHUNNED = 10;
+/** Those that cannot be reached, and observers. */
+const LAST_RANKS = 3;
 
 /**
  * The NameNode to ask next: the one known as active, then those that may have become it, each once a round; null at the end of the round.
@@ -36,6 +38,8 @@ export function chooseNameNode(
     if ((call.tried & (1 << i)) !== 0) continue;
     const namenode = namenodes[i] as NameNode;
     const rank = (RANK[block.stateOf(call.nameservice, i)] as number) + (namenode.isShunned(nowMs) ? SHUNNED : 0);
+    // It has an answer, and looks for a newer one: who cannot give it, or not at once, is left out.
+    if (call.olderFrom >= 0 && !call.takesOlder && rank >= LAST_RANKS) continue;
     if (rank < bestRank) {
       best = namenode;
       bestRank = rank;

@@ -128,6 +128,12 @@ export class NameNodePool {
     return found === null ? this.#makeGroup(user, namenode, protocol, at) : found;
   }
 
+  /** Calls of this user that wait for a connection to the NameNode. */
+  waitingAt(user: User, namenode: NameNode, protocol: number): number {
+    const group = user.groups[namenode.number * PROTOCOLS.length + protocol] as ConnectionGroup | null;
+    return group === null ? 0 : group.waiting.length;
+  }
+
   markDirty(connection: NameNodeConnection): void {
     this.#dirty.push(connection);
   }

@@ -1,5 +1,7 @@
 import type { Call } from '../call/call.ts';
+import type { Client } from '../call/client.ts';
 import type { Engine } from '../call/engine.ts';
+import type { Method } from '../call/method.ts';
 import type { NameNode } from '../namenode/namenode.ts';
 import { NameNodeState } from '../shared/control-block.ts';
 import type { OwnCalls } from './own-call.ts';
@@ -15,7 +17,7 @@ const PROBE_MARGIN_MS = 3000;
 /** So many transactions that an observer is behind weigh as much as one call in flight to it. */
 const TRANSACTIONS_PER_CALL = 100;
 
-/** Which observer gets a read: the one with the fewest calls in flight, of those that are not left alone; one that is known to lag later. */
+/** Which observer gets a read: the one with the fewest calls to answer, of those that are not left alone; one that is known to lag later. */
 export class ObserverChoice {
   readonly #engine: Engine;
   readonly #shared: StateWords;
@@ -42,6 +44,8 @@ export class ObserverChoice {
     const { nameservice } = call;
     const namenodes = pool.namenodes[nameservice] as readonly NameNode[];
     const { length } = namenodes;
+    const { user } = call.client as Client;
+    const { protocol } = call.method as Method;
     const { stamp } = clock;
     let best: NameNode | null = null;
     let bestLoad = Number.POSITIVE_INFINITY;
@@ -54,7 +58,8 @@ export class ObserverChoice {
         continue;
       }
       const namenode = namenodes[at] as NameNode;
-      const load = namenode.inFlight + this.#lagOf(namenode, call.floor);
+      const waiting = pool.waitingAt(user, namenode, protocol);
+      const load = namenode.inFlight + waiting + this.#lagOf(namenode, call.floor);
       if (load < bestLoad) {
         best = namenode;
         bestLoad = load;

@@ -10,10 +10,11 @@ import type { ObserverSettings } from '../shared/settings.ts';
 import { findStateId } from '../wire/federated-state.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { Wide } from '../wire/varint.ts';
+import { EarlierStates } from './earlier-states.ts';
 import { ObserverChoice } from './observer-choice.ts';
 import { OwnCalls } from './own-call.ts';
 import { Refresh } from './refresh.ts';
-import { Answer, exposed, NO_TXID, Proof, State, Way, wayOf } from './rules.ts';
+import { Answer, exposed, isOlder, NO_TXID, Proof, State, Way, wayOf } from './rules.ts';
 import { Figure, type Figures } from './shared/figures.ts';
 import { type StateWords, txidOf } from './shared/state-words.ts';
 
@@ -33,6 +34,7 @@ export class ObserverReads {
   readonly #engine: Engine;
   readonly #choice: ObserverChoice;
   readonly #refresh: Refresh;
+  readonly #earlier: EarlierStates;
   /** Calls in flight to observers, in the order of sending; all have the same patience, so the first is the first to lose it. */
   readonly #asked = new CallQueue();
   readonly #patience = new Deadline(() => this.#onImpatience());
@@ -48,6 +50,7 @@ export class ObserverReads {
     const own = new OwnCalls(engine);
     this.#choice = new ObserverChoice(engine, shared, own, figures);
     this.#refresh = new Refresh(engine, shared, own, figures);
+    this.#earlier = new EarlierStates(shared.nameservices, settings.refreshMs);
   }
 
   /** Before each attempt of a call. True: an observer got it, or it waits until the active was heard of. False: it goes to the active. */
@@ -98,8 +101,8 @@ export class ObserverReads {
   }
 
   /**
-   * A NameNode has answered with success: what that tells is known to all before the answer goes anywhere. False: it is the answer of an
-   * observer that was not asked as one and does not know of state ids; it may be old, and is none.
+   * A NameNode has answered with success: what that tells is known to all before the answer goes anywhere. False: the answer may be older
+   * than what its client has seen and is none, or not before others were asked; the call goes on (`goOn`).
    */
   onSuccess(call: Call, scan: ReplyScan): boolean {
     const { nameservice, namenode } = call;
@@ -111,21 +114,28 @@ export class ObserverReads {
       call.onlyNamenode < 0 &&
       this.#engine.block.stateOf(nameservice, namenode) === NameNodeState.OBSERVER
     ) {
+      // It was not asked as one, and knows of no state ids.
+      this.#engine.attempts.noteUnfit(call, NameNodeState.OBSERVER);
       return false;
     }
     if (this.settings.enabled[nameservice] !== true) return true;
     const { clock } = this.#engine;
-    const sent = clock.stampOf(call.sentMs);
     const answer = this.#answer;
     answer.namenode = namenode;
     answer.proof = proofOf(call, method);
     answer.txid = scan.hasStateId ? txidOf(scan.stateIdHigh, scan.stateIdLow) : NO_TXID;
     answer.sentEpoch = call.sentEpoch;
-    answer.sentAfterRaise = answer.proof >= Proof.READ && this.shared.isAfterRaise(nameservice, sent);
+    if (!call.takesOlder && isOlder(answer.proof, answer.txid, call.floor)) {
+      this.#onOlder(call, answer);
+      return false;
+    }
+    const sent = clock.stampOf(call.sentMs);
     const state = this.#state;
-    this.shared.merge(nameservice, answer, clock.stamp, state);
+    this.shared.merge(nameservice, answer, sent, clock.stamp, state);
     if (answer.proof === Proof.ACTIVE && state.active === namenode) this.shared.prove(nameservice, sent);
+    let told = NO_TXID;
     if (call.asObserver) {
+      told = this.#earlier.of(nameservice, state, clock.nowMs);
       this.#choice.onAnswer(call, answer.txid);
       this.figures.add(nameservice, Figure.observerReads);
       this.figures.add(nameservice, Figure.observerReadMs, clock.nowMs - call.sentMs);
@@ -133,7 +143,7 @@ export class ObserverReads {
       this.figures.add(nameservice, Figure.activeReads);
       this.figures.add(nameservice, Figure.activeReadMs, clock.nowMs - call.sentMs);
     }
-    const txid = exposed(state, answer.proof, answer.txid, call.floor);
+    const txid = exposed(state, answer.proof, answer.txid, call.floor, told);
     if (txid === NO_TXID) return true;
     if (call.whole === null) call.noteState(nameservice, txid);
     else if (call.composer?.over === false) call.whole.noteState(nameservice, txid);
@@ -173,6 +183,17 @@ export class ObserverReads {
   goOn(call: Call): void {
     if (call.onlyNamenode >= 0) this.#engine.fail(call, Failure.STANDBY, call.lastTrouble);
     else this.#engine.attempts.route(call);
+  }
+
+  #onOlder(call: Call, { proof, txid }: Answer): void {
+    const { address } = this.#namenodeOf(call);
+    const has = txid === NO_TXID ? 'no state id' : `state id ${txid}`;
+    call.lastTrouble = `${address} answered with ${has}, the client has seen ${call.floor}`;
+    if (proof === Proof.OBSERVER) this.#leaveAlone(call, Figure.observerOlder);
+    else {
+      this.figures.add(call.nameservice, Figure.activeOlder);
+      call.noteOlder(txid);
+    }
   }
 
   #toActive(call: Call, why: number): false {

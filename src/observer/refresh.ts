@@ -42,6 +42,7 @@ export class Refresh {
     const stamp = this.#engine.clock.stamp;
     if (this.#shared.isCooling(nameservice, stamp)) return false;
     call.place = Place.REFRESHING;
+    call.waitingSinceMs = this.#engine.clock.nowMs;
     (this.#waiting[nameservice] as CallQueue).push(call);
     const look = this.#looks[nameservice] as Deadline;
     if (look.wheelSlot < 0) this.#engine.wheel.add(look, LOOK_MS);

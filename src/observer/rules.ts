@@ -5,7 +5,7 @@
  * A state id is a NameNode's last transaction id. The router's value `txid` says: the active NameNode of this epoch has been at least here.
  * It only serves to decide whether an observer may be asked: an observer itself never answers before it has reached the client's own value.
  *
- * An epoch lasts as long as one NameNode is proved active and does not fall back. What was asked in an earlier epoch changes nothing: its
+ * An epoch lasts as long as one NameNode is proved active and does not fall back. What was asked in an earlier epoch raises nothing: its
  * answer may come from a NameNode that was fenced meanwhile and counted transactions that were never written.
  */
 
@@ -53,24 +53,29 @@ export class Answer {
 /** Writes into `next` what the answer makes of `now`; false: nothing changes. Must happen before the answer is given to the client. */
 export function afterAnswer(now: State, answer: Answer, next: State): boolean {
   const { namenode, proof, txid } = answer;
+  const isActive = now.active === namenode;
+  if (txid === NO_TXID && proof >= Proof.READ)
+    return forget(now, isActive || proof === Proof.ACTIVE ? namenode : NO_NAMENODE, next);
   if (proof === Proof.NONE || answer.sentEpoch !== now.epoch) return false;
   if (proof === Proof.OBSERVER) {
     // An observer applies only what was written for good, so it may be ahead of what this router has heard of the active.
     return now.txid !== NO_TXID && txid > now.txid && raise(now, txid, next);
   }
-  const isActive = now.active === namenode;
   if (proof === Proof.READ && !isActive) {
     // The proved one may be fenced, or this one: a change will tell. Without a proved one there is nothing to lose.
-    if (now.active !== NO_NAMENODE || txid === NO_TXID) return false;
-    return begin(now, namenode, txid, next);
-  }
-  if (txid === NO_TXID) {
-    // State ids are switched off there: what is known would be kept for ever, and every floor be within it.
-    return (!isActive || now.txid !== NO_TXID) && begin(now, namenode, NO_TXID, next);
+    return now.active === NO_NAMENODE && begin(now, namenode, txid, next);
   }
   if (!isActive) return begin(now, namenode, txid, next);
   if (txid > now.txid) return raise(now, txid, next);
   return txid < now.txid && answer.sentAfterRaise && begin(now, namenode, txid, next);
+}
+
+/**
+ * State ids are switched off there, and a client sees what none tells: with what is known an observer could be asked that does not have it.
+ * So even when it was asked in an earlier epoch.
+ */
+function forget(now: State, active: number, next: State): boolean {
+  return (now.txid !== NO_TXID || now.active !== active) && begin(now, active, NO_TXID, next);
 }
 
 function raise(now: State, txid: number, next: State): boolean {

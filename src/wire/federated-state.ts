@@ -41,23 +41,27 @@ export class StateEntry {
 /** Reads the field at `at`; returns the position after it, negative for what cannot be read. */
 export function readStateEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
   entry.isEntry = false;
-  const tag = buffer[at] as number;
-  const after = tag < 0x80 ? skipValueLoosely(buffer, at + 1, end, tag) : -1;
+  const valueAt = readVarint64(buffer, at, end, wide);
+  if (valueAt < 0) return valueAt;
+  const tag = wide.low;
+  const after = skipValueLoosely(buffer, valueAt, end, tag);
   if (after < 0 || tag !== ENTRY_TAG) return after;
   entry.isEntry = true;
   entry.nameStart = 0;
   entry.nameEnd = 0;
   entry.high = 0;
   entry.low = 0;
-  for (let next = readVarint64(buffer, at + 1, end, wide); next < after; ) {
-    const inner = buffer[next] as number;
-    const innerEnd = inner < 0x80 ? skipValueLoosely(buffer, next + 1, after, inner) : -1;
+  for (let next = readVarint64(buffer, valueAt, end, wide); next < after; ) {
+    next = readVarint64(buffer, next, after, wide);
+    if (next < 0) return next;
+    const inner = wide.low;
+    const innerEnd = skipValueLoosely(buffer, next, after, inner);
     if (innerEnd < 0) return innerEnd;
-    const value = inner === NAME_TAG || inner === STATE_ID_TAG ? readVarint64(buffer, next + 1, after, wide) : 0;
     if (inner === NAME_TAG) {
-      entry.nameStart = value;
+      entry.nameStart = readVarint64(buffer, next, after, wide);
       entry.nameEnd = innerEnd;
     } else if (inner === STATE_ID_TAG) {
+      readVarint64(buffer, next, after, wide);
       entry.high = wide.high;
       entry.low = wide.low;
     }

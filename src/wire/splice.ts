@@ -56,7 +56,7 @@ export class RequestSplice {
   path2: Buffer | null = null;
   path2From = 0;
   path2To = 0;
-  /** The state id, in two halves, for a NameNode that is to have caught up with it: of observer reads, which nothing here makes yet. */
+  /** The state id, in two halves, for an observer, which answers when it has caught up with it. */
   stateIdPresent = false;
   stateIdHigh = 0;
   stateIdLow = 0;

@@ -7,7 +7,8 @@ import { makeInlineLinks } from '../../src/handoff/inline-link.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { MountSnapshot } from '../../src/mount/snapshot.ts';
 import { parseMounts } from '../../src/mount/spec.ts';
-import { createObserverMemory, openObserverMemory } from '../../src/observer/shared/memory.ts';
+import { type FigureName, readFigures } from '../../src/observer/shared/figures.ts';
+import { createObserverMemory, type ObserverMemory, openObserverMemory } from '../../src/observer/shared/memory.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../../src/shared/counters.ts';
 import type { Settings, Topology } from '../../src/shared/settings.ts';
@@ -27,10 +28,14 @@ export interface InlineRouterOptions {
   readonly keys?: Readonly<Record<string, string>>;
   /** What no key can say. */
   readonly settings?: Partial<Settings>;
+  /** A router of the same nameservices, of whose process this is another worker: it shares what all threads of a process know. */
+  readonly beside?: InlineRouter;
 }
 
 const HOST = '127.0.0.1';
 const ONE_THREAD = 1;
+/** Workers that share what is known for reads from observers. */
+const OBSERVER_THREADS = 2;
 
 /**
  * Acceptor and engine of a router in the thread of the test, with inline links and no control plane: a test sees into both, and settings
@@ -48,6 +53,7 @@ export class InlineRouter implements AsyncDisposable {
   /** Resolves when a drain has ended. */
   readonly drained: Promise<void>;
   readonly #counters: SharedArrayBuffer;
+  readonly #shared: SharedByThreads;
 
   private constructor(
     port: number,
@@ -56,6 +62,7 @@ export class InlineRouter implements AsyncDisposable {
     engine: Engine,
     block: ControlBlock,
     counters: SharedArrayBuffer,
+    shared: SharedByThreads,
     notes: readonly string[],
     drained: Promise<void>,
   ) {
@@ -67,9 +74,11 @@ export class InlineRouter implements AsyncDisposable {
     this.notes = notes;
     this.drained = drained;
     this.#counters = counters;
+    this.#shared = shared;
   }
 
-  static async start({ nameservices, mounts, keys = {}, settings = {} }: InlineRouterOptions): Promise<InlineRouter> {
+  static async start(options: InlineRouterOptions): Promise<InlineRouter> {
+    const { nameservices, mounts, keys = {}, settings = {}, beside } = options;
     const topology: Topology = {
       nameservices: Object.entries(nameservices).map(([id, ports]) => ({
         id,
@@ -81,10 +90,11 @@ export class InlineRouter implements AsyncDisposable {
     const read = readSettings(configuration, topology, { HADOOP_USER_NAME: 'router' });
     const all: Settings = { ...read, rpcHost: HOST, routerId: 'router:8888', handoff: 'inline', ...settings };
 
-    const control = createControlBlock(topology.nameservices.length);
+    const shared = beside === undefined ? makeShared(all, topology) : beside.#shared;
+    const { control } = shared;
     const counters = createCounters(ONE_THREAD);
     const block = new ControlBlock(control, topology.nameservices.length);
-    const observers = openObserverMemory(createObserverMemory(all, topology, 1), topology, 0);
+    const observers = openObserverMemory(shared.observers, topology, beside === undefined ? 0 : 1);
     const engine = new Engine(all, topology, control, new Counters(counters, 0), () => {}, observers);
     const impersonation = new Impersonation(configuration);
     const notes: string[] = [];
@@ -104,7 +114,7 @@ export class InlineRouter implements AsyncDisposable {
     const listening = Promise.withResolvers<number>();
     acceptor.listen(0, listening.resolve, listening.reject);
     const port = await listening.promise;
-    return new InlineRouter(port, all, acceptor, engine, block, counters, notes, drained.promise);
+    return new InlineRouter(port, all, acceptor, engine, block, counters, shared, notes, drained.promise);
   }
 
   /** A mount table in place of the one before, as the control plane swaps them: between two events. */
@@ -118,12 +128,33 @@ export class InlineRouter implements AsyncDisposable {
     return readCounters(this.#counters)[counter];
   }
 
+  /** What became of reads from the observers of a nameservice, of all workers together. */
+  figures(nameservice = 0): Readonly<Record<FigureName, number>> {
+    const { observers } = this.#shared;
+    if (observers === null) throw new Error('no nameservice takes part in reads from observers');
+    const sums = readFigures(observers.figures, this.engine.topology.nameservices.length);
+    return sums[nameservice] as Record<FigureName, number>;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.acceptor.close();
     this.engine.close();
     // Sockets close in the turn after.
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** Memory of all threads of a process. */
+interface SharedByThreads {
+  readonly control: SharedArrayBuffer;
+  readonly observers: ObserverMemory | null;
+}
+
+function makeShared(settings: Settings, topology: Topology): SharedByThreads {
+  return {
+    control: createControlBlock(topology.nameservices.length),
+    observers: createObserverMemory(settings, topology, OBSERVER_THREADS),
+  };
 }
 
 /** The mount table of strings and records. */

@@ -34,7 +34,7 @@ export function observedNs0(): ObservedView[] {
   answer.namenode = 0;
   answer.proof = Proof.ACTIVE;
   answer.txid = 1000;
-  words.merge(0, answer, stamp, new State());
+  words.merge(0, answer, stamp, stamp, new State());
   words.prove(0, stamp);
   words.hold(0, 1, stamp, 1000, 1000);
   const shared = new SharedArrayBuffer(figuresBytes(2, 2));

@@ -12,7 +12,7 @@ const LENGTH_BYTES = 4;
 const CONTEXT_CALL_ID = -3;
 const PING_CALL_ID = -4;
 const NO_CLIENT_ID = Buffer.alloc(0);
-/** Every reply of a NameNode tells its transaction; a router must keep that to itself. */
+/** Every reply of a NameNode tells its last transaction. */
 const STATE_ID = 4711;
 
 export const STANDBY = 'org.apache.hadoop.ipc.StandbyException';
@@ -43,6 +43,8 @@ export interface ReplyChanges {
   readonly retryCount?: number | null;
   readonly clientId?: Buffer;
   readonly callId?: number;
+  /** Null: none, as with the state context off. */
+  readonly stateId?: number | bigint | null;
 }
 
 export interface CallFilter {
@@ -73,9 +75,17 @@ export class NameNodeCall {
   /** Calls on this connection that were waiting for an answer when it came. */
   readonly besides: number;
   readonly #responseType: string;
+  readonly #namenode: Pick<ScriptedNameNode, 'stateId'>;
   #answered = false;
 
-  constructor(peer: NameNodePeer, header: Plain, method: Method, request: Plain) {
+  constructor(
+    namenode: Pick<ScriptedNameNode, 'stateId'>,
+    peer: NameNodePeer,
+    header: Plain,
+    method: Method,
+    request: Plain,
+  ) {
+    this.#namenode = namenode;
     this.peer = peer;
     this.header = header;
     this.method = method.name;
@@ -108,6 +118,11 @@ export class NameNodeCall {
   /** The retryCount, by which the sender knows the reply. */
   get tag(): number {
     return (this.header['retryCount'] as number | undefined) ?? -1;
+  }
+
+  /** The state id that it has to have reached, undefined for none. */
+  get stateId(): number | bigint | undefined {
+    return this.header['stateId'] as number | bigint | undefined;
   }
 
   /** Text of the caller context; '' when there is none. */
@@ -168,7 +183,7 @@ export class NameNodeCall {
       ...error,
       clientId: changes.clientId ?? this.clientId,
       retryCount,
-      stateId: STATE_ID,
+      stateId: changes.stateId === undefined ? this.#namenode.stateId : changes.stateId,
     });
     const length = Buffer.alloc(LENGTH_BYTES);
     length.writeUInt32BE(header.length + body.length);
@@ -196,8 +211,10 @@ export class ScriptedNameNode implements AsyncDisposable {
   readonly host: string = HOST;
   /** The same after `stop` and `listen`. */
   port = 0;
-  /** Decides about each call while the state is `active`. */
+  /** Decides about each call while the state is `active`, and of an observer about those that bring a state id. */
   handler: (call: NameNodeCall) => void = answerPlainly;
+  /** What its replies tell as its last transaction; null: nothing. */
+  stateId: number | bigint | null = STATE_ID;
   /** Every call of clients, in the order of their coming, refused ones included. */
   readonly calls: NameNodeCall[] = [];
   /** Every connection so far. */
@@ -366,7 +383,7 @@ export class ScriptedNameNode implements AsyncDisposable {
     const method =
       protocol < 0 ? SERVICE_STATUS : (METHODS[methodIndex(protocol, named['methodName'] as string)] as Method);
     const { message: request } = readDelimited(messageType(method.request), buffer, next, end);
-    const call = new NameNodeCall(peer, header, method, request);
+    const call = new NameNodeCall(this, peer, header, method, request);
     if (method.name === 'getHAServiceState' || method === SERVICE_STATUS) {
       if (this.holdsStateQuestions) return;
       this.stateQuestions++;
@@ -387,7 +404,8 @@ export class ScriptedNameNode implements AsyncDisposable {
       return;
     }
     this.calls.push(call);
-    const refusal = REFUSALS[this.#state];
+    const isAligned = this.#state === 'observer' && call.stateId !== undefined;
+    const refusal = isAligned ? null : REFUSALS[this.#state];
     if (refusal === null) this.handler(call);
     else call.fail(refusal[0], refusal[1]);
   }

@@ -30,6 +30,10 @@ export const FIGURES = [
   'observerStandby',
   'observerTimedOut',
   'observerUnreachable',
+  /** It answered without having reached what the client has seen: its state context is off. */
+  'observerOlder',
+  /** Answers of NameNodes asked as the active one that were older than what the client has seen; another one was asked too. */
+  'activeOlder',
 
   /** Times that an observer was left alone, and tries whether it answers again. */
   'holds',

@@ -11,7 +11,8 @@ import { type Answer, afterAnswer, EPOCHS, MAX_TXID, NO_TXID, State } from '../r
  *                            until when the NameNode is left alone as an observer · how often in a row it failed · transactions that it was
  *                            behind when the main thread last asked it, -1 unknown
  *
- * Times are Clock.stamp, 0 for never.
+ * Times are Clock.stamp, 0 for never. Stamps wrap around within 50 days and words are kept for as long as nothing happens: what would be longer
+ * ahead than anything is ever set for lies behind.
  */
 const Word = { PROVED: 0, RAISED: 1, CLAIM: 2, COOLING: 3, COUNT: 4 } as const;
 const Observer = { HOLD: 0, FAILURES: 1, BEHIND: 2, COUNT: 3 } as const;
@@ -19,6 +20,8 @@ const Observer = { HOLD: 0, FAILURES: 1, BEHIND: 2, COUNT: 3 } as const;
 /** A value is known to all, and what was sent with knowledge of it tells of it, after this time. */
 const SETTLED_MS = 1000;
 const TXID_HIGH_MASK = 0xffff;
+/** No time is set further ahead. */
+const MOST_AHEAD_MS = 600_000;
 
 export function stateBytes(nameservices: number): number {
   return nameservices * (8 + 4 * Word.COUNT + 4 * MAX_NAMENODES * Observer.COUNT);
@@ -64,15 +67,20 @@ export class StateWords {
     }
   }
 
-  /** Merges a successful answer by the rules; `now` holds the state after it. True: it changed. */
-  merge(nameservice: number, answer: Answer, stamp: number, now: State): boolean {
+  /**
+   * Merges a successful answer to what was sent at `sentStamp` by the rules; `now` holds the state after it. True: it changed. Sets the
+   * answer's sentAfterRaise.
+   */
+  merge(nameservice: number, answer: Answer, sentStamp: number, stamp: number, now: State): boolean {
     const next = this.#next;
     for (;;) {
       this.read(nameservice, now);
+      answer.sentAfterRaise = answer.txid < now.txid && this.isAfterRaise(nameservice, sentStamp);
       if (!afterAnswer(now, answer, next)) return false;
+      // Before the state itself: whoever sees a state also sees that it is new.
+      Atomics.store(this.#words, nameservice * Word.COUNT + Word.RAISED, stamp);
       const expected = pack(now);
       if (Atomics.compareExchange(this.#states, nameservice, expected, pack(next)) !== expected) continue;
-      Atomics.store(this.#words, nameservice * Word.COUNT + Word.RAISED, stamp);
       now.epoch = next.epoch;
       now.active = next.active;
       now.txid = next.txid;
@@ -87,33 +95,33 @@ export class StateWords {
   /** Whether what was sent at this time was sent with everybody's knowledge of the last raise. */
   isAfterRaise(nameservice: number, sentStamp: number): boolean {
     const raised = Atomics.load(this.#words, nameservice * Word.COUNT + Word.RAISED);
-    return raised !== 0 && ((sentStamp - raised) | 0) > SETTLED_MS;
+    return raised !== 0 && isSince(raised, sentStamp, SETTLED_MS);
   }
 
   /** The active NameNode answered a change or an msync that was sent at this time. */
   prove(nameservice: number, sentStamp: number): void {
     const at = nameservice * Word.COUNT + Word.PROVED;
     const proved = Atomics.load(this.#words, at);
-    if (proved === 0 || ((sentStamp - proved) | 0) > 0) Atomics.store(this.#words, at, sentStamp);
+    if (proved === 0 || isSince(proved, sentStamp, 0)) Atomics.store(this.#words, at, sentStamp);
   }
 
   /** Ms from the last proof to `stamp`, infinite without one. */
   ageOf(nameservice: number, stamp: number): number {
     const proved = Atomics.load(this.#words, nameservice * Word.COUNT + Word.PROVED);
-    return proved === 0 ? Number.POSITIVE_INFINITY : (stamp - proved) | 0;
+    const age = (stamp - proved) | 0;
+    return proved === 0 || age < -MOST_AHEAD_MS ? Number.POSITIVE_INFINITY : age;
   }
 
   /** Takes the msync of this nameservice for whoever asks first; a claim that nobody gives back ends after `holdMs`. */
   claimRefresh(nameservice: number, stamp: number, holdMs: number): boolean {
     const at = nameservice * Word.COUNT + Word.CLAIM;
     const held = Atomics.load(this.#words, at);
-    if (held !== 0 && ((held - stamp) | 0) > 0) return false;
+    if (isAhead(held, stamp)) return false;
     return Atomics.compareExchange(this.#words, at, held, (stamp + holdMs) | 0 || 1) === held;
   }
 
   isClaimed(nameservice: number, stamp: number): boolean {
-    const held = Atomics.load(this.#words, nameservice * Word.COUNT + Word.CLAIM);
-    return held !== 0 && ((held - stamp) | 0) > 0;
+    return isAhead(Atomics.load(this.#words, nameservice * Word.COUNT + Word.CLAIM), stamp);
   }
 
   /** An msync failed: no other is tried for so long. */
@@ -122,8 +130,7 @@ export class StateWords {
   }
 
   isCooling(nameservice: number, stamp: number): boolean {
-    const until = Atomics.load(this.#words, nameservice * Word.COUNT + Word.COOLING);
-    return until !== 0 && ((until - stamp) | 0) > 0;
+    return isAhead(Atomics.load(this.#words, nameservice * Word.COUNT + Word.COOLING), stamp);
   }
 
   releaseRefresh(nameservice: number): void {
@@ -134,15 +141,14 @@ export class StateWords {
   hold(nameservice: number, namenode: number, stamp: number, firstMs: number, lastMs: number): void {
     const at = this.#observerAt(nameservice, namenode);
     const held = Atomics.load(this.#observers, at + Observer.HOLD);
-    if (held !== 0 && ((held - stamp) | 0) > 0) return;
+    if (isAhead(held, stamp)) return;
     const failures = Atomics.add(this.#observers, at + Observer.FAILURES, 1);
     const ms = Math.min(firstMs * 2 ** Math.min(failures, 16), lastMs);
     Atomics.store(this.#observers, at + Observer.HOLD, (stamp + ms) | 0 || 1);
   }
 
   isHeld(nameservice: number, namenode: number, stamp: number): boolean {
-    const held = Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD);
-    return held !== 0 && ((held - stamp) | 0) > 0;
+    return isAhead(Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD), stamp);
   }
 
   /** It failed last, and nobody has tried it since. */
@@ -154,7 +160,7 @@ export class StateWords {
   claimProbe(nameservice: number, namenode: number, stamp: number, forMs: number): boolean {
     const at = this.#observerAt(nameservice, namenode) + Observer.HOLD;
     const held = Atomics.load(this.#observers, at);
-    if (held === 0 || ((held - stamp) | 0) > 0) return false;
+    if (held === 0 || isAhead(held, stamp)) return false;
     return Atomics.compareExchange(this.#observers, at, held, (stamp + forMs) | 0 || 1) === held;
   }
 
@@ -189,6 +195,18 @@ export class StateWords {
   #observerAt(nameservice: number, namenode: number): number {
     return (nameservice * MAX_NAMENODES + namenode) * Observer.COUNT;
   }
+}
+
+/** Whether a time that was set ahead has not come yet. */
+function isAhead(until: number, stamp: number): boolean {
+  const leftMs = (until - stamp) | 0;
+  return until !== 0 && leftMs > 0 && leftMs <= MOST_AHEAD_MS;
+}
+
+/** Whether `stamp` is later than `since` by more than so long. */
+function isSince(since: number, stamp: number, ms: number): boolean {
+  const afterMs = (stamp - since) | 0;
+  return afterMs > ms || afterMs < -MOST_AHEAD_MS;
 }
 
 function pack(state: State): bigint {
