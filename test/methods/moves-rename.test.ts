@@ -38,6 +38,23 @@ const rename = async ({ router }: Sides, src: string, dst: string): Promise<unkn
 const rename2 = ({ router }: Sides, src: string, dst: string, overwriteDest = false): Promise<object> =>
   router.call('ClientProtocol.rename2', { src, dst, overwriteDest });
 
+describe('a directory into itself', () => {
+  prove('ClientProtocol.rename', 'below a file of one nameservice: that is told', OPTIONS, async (cluster) => {
+    const sides = await sidesOf(cluster);
+    // Whichever nameservice comes first for the name.
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      await makeDirectory(sides.router, `/m/${name}`);
+      await makeFile(sides.ns1, `/m1/${name}/file`);
+      for (const below of ['/x', '/x/y']) {
+        expect(await refusal(rename(sides, `/m/${name}`, `/m/${name}/file${below}`))).toBe(
+          `ParentNotDirectoryException: /m/${name}/file (is not a directory)`,
+        );
+      }
+      expect(await rename(sides, `/m/${name}`, `/m/${name}/x`)).toBe(false);
+    }
+  });
+});
+
 describe('a file', () => {
   prove('ClientProtocol.rename', 'moves in the nameservice that has it', OPTIONS, async (cluster) => {
     const sides = await sidesOf(cluster);

@@ -83,8 +83,12 @@ export async function move(c: Composition): Promise<Outcome> {
     : pairs.filter((pair) => pair.source === file.target).filter(isWhole);
   const [first] = moving;
   if (first === undefined) throw refuseAcross(statuses.found.map(({ target }) => target));
-  // Onto itself or into itself: the NameNode's own words.
-  if (destination.path === source.path || destination.path.startsWith(`${source.path}/`)) return placeOf(first);
+  // Onto itself or into itself: the NameNode's own words, and of those first that a file is above the new path, which one of them may not know.
+  if (destination.path === source.path || destination.path.startsWith(`${source.path}/`)) {
+    const above = spots[1].isVirtual ? null : await findFileAbove(c, destination, seen[1]);
+    if (above !== null) throw new Refused(PARENT_NOT_DIRECTORY, notDirectory(above));
+    return placeOf(first);
+  }
 
   const gone = whole.filter((pair) => !statuses.found.some(({ target }) => target === pair.source));
   const known = call.fields.retryCount > 0 ? await findKnown(c, gone) : undefined;
