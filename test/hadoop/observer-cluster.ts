@@ -74,7 +74,7 @@ export class ObserverCluster implements AsyncDisposable {
   }
 
   /** How many calls NameNodes of each role answer while `run` runs. Calls of the routers themselves count like others. */
-  async callsDuring(ns: string, run: () => Promise<void>): Promise<CallsByRole> {
+  async callsDuring(ns: string, run: () => Promise<unknown>): Promise<CallsByRole> {
     const before = await this.#callsOf(ns);
     await run();
     const after = await this.#callsOf(ns);

@@ -33,6 +33,8 @@ interface Situation {
   ask(client: StatefulClient, router: Endpoint, stage: ObserverStage): Promise<RawReply>;
   readonly user?: string;
   readonly told: Told;
+  /** Right as well. */
+  readonly orTold?: Told;
   /** Where Hadoop's Router does something else. */
   readonly java?: Told;
 }
@@ -76,7 +78,7 @@ const OF_ONE: readonly Situation[] = [
     told: 'ns0',
   },
   {
-    // More than it has seen would make its next read wait for what others did.
+    // What others have just done would make the client's next read wait; it is told at the latest when a refresh period has passed.
     name: 'a read by an observer that lacks what another client has changed',
     ask: async (client, router, { cluster, user }) => {
       using other = await StatefulClient.connect([router], user);
@@ -90,6 +92,7 @@ const OF_ONE: readonly Situation[] = [
       }
     },
     told: 'ns0-1',
+    orTold: 'ns0',
     java: 'ns0',
   },
   { name: 'a call that could change something', ask: (client) => client.call(noChange), told: 'ns0' },
@@ -211,7 +214,7 @@ export function defineHeaderTests(stage: () => ObserverStage): void {
       expect(await told(beside)).toBe(situation.java ?? situation.told);
       if (ENDPOINT !== 'switchyard') return;
       const own = await ask(stage().routers[0], situation);
-      expect(await told(own)).toBe(situation.told);
+      expect([situation.told, situation.orTold ?? situation.told]).toContain(await told(own));
       if (situation.java === undefined) expect(entriesOf(own)).toEqual(entriesOf(beside));
     });
   }

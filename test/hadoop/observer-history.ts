@@ -14,7 +14,7 @@ const FILES_PER_NAMESERVICE = 8;
 const CLIENTS = 10;
 /** The last so many send no state. */
 const PLAIN_CLIENTS = 2;
-const OPERATIONS = FULL ? 100_000 : 8_000;
+const OPERATIONS = FULL ? 100_000 : 6_000;
 /** Enough for some of them to be stale. */
 const DIRECT_OPERATIONS = 2_000;
 /** Default of dfs.federation.router.observer.state.id.refresh.period. */
