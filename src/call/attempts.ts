@@ -7,7 +7,7 @@ import { type Call, CallQueue, leave, Place } from './call.ts';
 import type { Client } from './client.ts';
 import type { Engine } from './engine.ts';
 import { Failure } from './failure.ts';
-import type { Method } from './method.ts';
+import { type Method, provesActive } from './method.ts';
 import { restoreRequest } from './rebuild.ts';
 
 /** Pause before the next round over a nameservice's NameNodes: doubles from the first to the last, jitter 0.5 to 1.5. */
@@ -173,7 +173,7 @@ export class Attempts implements AttemptOwner {
     this.#namenodeOf(call).unshun();
     if (call.asObserver) return;
     // A NameNode that was asked for by itself may be a standby: what is sent to each of them, all of them answer.
-    if (!(method.coordinated || method.category === 'WRITE') || call.onlyNamenode >= 0) return;
+    if (!(method.coordinated || provesActive(method)) || call.onlyNamenode >= 0) return;
     if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
     this.#engine.block.setActive(call.nameservice, call.namenode);
     this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
@@ -187,18 +187,20 @@ export class Attempts implements AttemptOwner {
       this.#engine.pool.defer(() => this.#wakeAll(nameservice));
   }
 
-  /** The NameNode is not the one to answer this: the call goes on to the next. */
-  onUnfit(call: Call, state: number): void {
-    this.noteUnfit(call, state);
-    this.route(call);
+  /** For answers without a state id: whether one is by an observer that was not asked as one and knows of no state ids, so that it may be stale. */
+  isByObserver(call: Call): boolean {
+    const { nameservice, namenode, onlyNamenode, asObserver } = call;
+    if (asObserver || onlyNamenode >= 0 || !(call.method as Method).coordinated) return false;
+    return this.#engine.block.stateOf(nameservice, namenode) === NameNodeState.OBSERVER;
   }
 
-  /** The same, remembered for all. */
-  noteUnfit(call: Call, state: number): void {
+  /** The NameNode is not the one to answer this: the call goes on to the next. */
+  onUnfit(call: Call, state: number): void {
     this.#engine.counters.add(Counter.standbyAnswers);
     this.#engine.block.clearActive(call.nameservice, call.namenode);
     this.#engine.block.proveState(call.nameservice, call.namenode, state);
     call.lastTrouble = `${this.#namenodeOf(call).address} is ${state === NameNodeState.OBSERVER ? 'an observer' : 'standby'}`;
+    this.route(call);
   }
 
   /** Its pause is over. */
@@ -249,11 +251,9 @@ export class Attempts implements AttemptOwner {
   }
 
   onExpired(call: Call): void {
-    this.#expire(
-      call,
-      this.#engine.settings.callBudgetMs,
-      `${this.#namenodeOf(call).address}: no connection to it became free`,
-    );
+    const trouble = `${this.#namenodeOf(call).address}: no connection to it became free`;
+    if (call.asObserver) this.#leaveObserver(call, trouble);
+    else this.#expire(call, this.#engine.settings.callBudgetMs, trouble);
   }
 
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
@@ -302,8 +302,16 @@ export class Attempts implements AttemptOwner {
   }
 
   onRefused(call: Call, className: string, message: string): void {
-    if (className === Failure.STANDBY) this.onUnfit(call, NameNodeState.STANDBY);
+    if (call.asObserver) this.#leaveObserver(call, `${this.#namenodeOf(call).address}: ${className}: ${message}`);
+    else if (className === Failure.STANDBY) this.onUnfit(call, NameNodeState.STANDBY);
     else this.#engine.fail(call, className, message);
+  }
+
+  /** What an observer does not take the active may. */
+  #leaveObserver(call: Call, trouble: string): void {
+    call.lastTrouble = trouble;
+    this.#engine.observers?.onUnreachable(call);
+    this.#engine.observers?.goOn(call);
   }
 
   onHung(namenode: NameNode): void {

@@ -78,7 +78,7 @@ export class Call extends WheelEntry {
   client: Client | null = null;
   method: Method | null = null;
   composer: Composer | null = null;
-  /** For composers: which part of the whole this call is, and the call it is a part of (as long as its composer is not over). */
+  /** For composers: which part of the whole this call is, and the call it is a part of (null when that has its answer). */
   part = 0;
   whole: Call | null = null;
   startedMs = 0;
@@ -101,7 +101,9 @@ export class Call extends WheelEntry {
   floor = -1;
   /** It goes to the NameNode as an observer, or is in flight to it so: then it also stands in the queue of such calls. */
   asObserver = false;
-  /** No observer is asked any more; how many were, and how often it has waited for an msync, the last time since. */
+  /** A part of a call that observers may not answer: what a change looks at before is to be as new as it would be in a NameNode. */
+  ofActive = false;
+  /** No observer is asked any more; how many were, and how often it has waited for an msync; since when, or for an observer's connection. */
   leavesObservers = false;
   observersTried = 0;
   refreshWaits = 0;
@@ -211,6 +213,7 @@ export class CallPool {
     call.whole = null;
     call.floor = -1;
     call.asObserver = false;
+    call.ofActive = false;
     call.seenNameservice = -1;
     call.seenTxid = -1;
     call.seenMore = null;

@@ -262,6 +262,7 @@ export class Engine implements WorkerSide, CallOwner {
     call.method = method;
     call.part = part;
     call.whole = whole;
+    call.ofActive = !(whole.method as Method).coordinated;
     call.startedMs = whole.startedMs;
     call.frame = frame;
     call.start = 0;
@@ -327,6 +328,11 @@ export class Engine implements WorkerSide, CallOwner {
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
     if (this.answers.holds(call)) return false;
     if (scan.status === Status.SUCCESS) {
+      if (!scan.hasStateId && this.attempts.isByObserver(call)) {
+        this.#release(call);
+        this.attempts.onUnfit(call, NameNodeState.OBSERVER);
+        return true;
+      }
       if (this.observers !== null && !this.observers.onSuccess(call, scan)) {
         this.#release(call);
         this.observers.goOn(call);
@@ -359,9 +365,9 @@ export class Engine implements WorkerSide, CallOwner {
       return true;
     }
     const unfit = this.#unfit.find(buffer, scan.classStart, scan.classEnd);
-    if (call.asObserver && unfit >= 0) {
+    if (this.observers !== null && !this.observers.onError(call, unfit, scan, buffer)) {
       this.#release(call);
-      (this.observers as ObserverReads).onError(call, unfit, scan, buffer);
+      this.observers.goOn(call);
       return true;
     }
     if (unfit >= 0 && (unfit < 2 || startsWith(NOT_STARTED, buffer, scan.messageStart, scan.messageEnd))) {

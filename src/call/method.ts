@@ -49,6 +49,14 @@ export interface Method {
   readonly note: string;
 }
 
+/**
+ * Whether only an active NameNode answers it with success, of the methods that observers never answer: changes and msync. Asked whether it is
+ * in safe mode, an observer says so (setSafeMode as a question is a read there).
+ */
+export function provesActive({ category, name }: Method): boolean {
+  return (category === 'WRITE' && name !== 'setSafeMode') || name === 'msync';
+}
+
 /** One protocol of the client port. */
 export interface Protocol {
   /** Name on the wire, in RequestHeaderProto. */

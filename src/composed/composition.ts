@@ -54,7 +54,8 @@ export class Composition {
   readonly method: Method;
   /** Bytes claimed for requests and answers; given back when the last part has ended. */
   #claimed: number[] = [];
-  #parts = 0;
+  /** On their way, with somebody waiting for each. */
+  readonly #parts = new Set<Call>();
   #lack: Refused | null = null;
   /** Those that wait for one of the parts to end. */
   #line: (() => void)[] = [];
@@ -170,6 +171,8 @@ export class Composition {
       else engine.noteBroken(call, error);
     }
     this.#done = true;
+    // The call may be another's by now: what they bring is not for it.
+    for (const part of this.#parts) part.whole = null;
     for (const wake of this.#line.splice(0)) wake();
     this.#release();
     engine.flushSoon();
@@ -177,7 +180,7 @@ export class Composition {
 
   /** Whoever asks in this call, at most MAX_PARTS_AT_ONCE are on their way. */
   async #sendInLine(request: Request, target: Target, options: AskOptions): Promise<Answer> {
-    while (this.#parts >= MAX_PARTS_AT_ONCE && !this.#done) {
+    while (this.#parts.size >= MAX_PARTS_AT_ONCE && !this.#done) {
       await new Promise<void>((resolve) => this.#line.push(resolve));
     }
     return await this.#send(request, target, options);
@@ -211,7 +214,7 @@ export class Composition {
         untilMs: Math.min(untilMs, engine.clock.nowMs + (options.unansweredMs ?? Number.POSITIVE_INFINITY)),
       };
       const part = new Part(engine, nameservice, limits, (answer) => {
-        this.#parts--;
+        this.#parts.delete(sent);
         if (!answer.ok && answer.unavailable && answer.uncertain !== true && target.namenode === undefined) {
           this.#silent.set(nameservice, { unreachedMs, answer });
         }
@@ -219,7 +222,6 @@ export class Composition {
         resolve(answer.ok && !this.#tryClaim(answer.body.length) ? this.#overloaded(nameservice) : answer);
         this.#release();
       });
-      this.#parts++;
       const { method, frame, fields } = this.#withId(request, target);
       const sent = engine.makePart(call, 0, fields, frame, method);
       sent.path = target.path;
@@ -229,6 +231,7 @@ export class Composition {
       sent.onlyNamenode = target.namenode ?? -1;
       if (options.asRouter === true) sent.client = routerAsClient(engine, call.client as Client);
       sent.composer = part;
+      this.#parts.add(sent);
       engine.counters.add(Counter.partsSent);
       part.send(sent);
       engine.flushSoon();
@@ -270,7 +273,7 @@ export class Composition {
   }
 
   #release(): void {
-    if (!this.#done || this.#parts > 0) return;
+    if (!this.#done || this.#parts.size > 0) return;
     for (const bytes of this.#claimed) this.engine.budget.release(bytes);
     this.#claimed = [];
   }

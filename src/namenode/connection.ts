@@ -51,6 +51,11 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
   readonly #assembler: FrameAssembler;
   readonly #slots: (Call | null)[] = [];
   #freeSlots: number[] = [];
+  /**
+   * Tags of calls that went elsewhere, by the slot that each has left. It stays empty until its late reply has come: tags come again, and in
+   * the same slot that reply would be taken for another call's.
+   */
+  readonly #owed = new Map<number, number>();
   #serial = MIN_SERIAL;
   #out: Block | null = null;
   #outEnd = 0;
@@ -99,7 +104,8 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
 
   /** Room for one more call right now. */
   canTake(): boolean {
-    return this.state === ConnectionState.OPEN && !this.closing && this.inFlight < MAX_IN_FLIGHT && !this.#full;
+    const slots = this.inFlight + this.#owed.size;
+    return this.state === ConnectionState.OPEN && !this.closing && slots < MAX_IN_FLIGHT && !this.#full;
   }
 
   /** Leg (c) write-call: gives the call a slot and a tag and puts its spliced frame into the batch of this turn. */
@@ -167,6 +173,14 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     else if (this.group.waiting.length > 0) this.group.pumpSoon();
   }
 
+  /** The call goes elsewhere before its reply has come. */
+  giveUp(call: Call): void {
+    const { slot, tag } = call;
+    this.release(call);
+    this.#freeSlots.pop();
+    this.#owed.set(slot, tag);
+  }
+
   ping(): void {
     if (this.state !== ConnectionState.OPEN || this.#full) return;
     this.#writeBatch();
@@ -225,6 +239,10 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     if (!matched) {
       // A reply to a call that has been answered otherwise, or to none of ours: consumed, counted, nothing else.
       pool.counters.add(Counter.unknownReplies);
+      if (this.#owed.get(slot) === scan.retryCount) {
+        this.#owed.delete(slot);
+        this.#freeSlots.push(slot);
+      }
       return true;
     }
     return pool.owner.onReply(call, scan, buffer, start, end);

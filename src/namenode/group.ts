@@ -119,10 +119,10 @@ export class ConnectionGroup {
     this.#failWaiting(why);
   }
 
-  /** Ends the calls that were taken before `beforeMs` and still wait. */
-  expire(beforeMs: number): void {
-    this.#expireQueue(this.waiting, beforeMs);
-    this.#expireQueue(this.suspects, beforeMs);
+  /** Ends the calls that were taken before `beforeMs` and still wait; those for it as an observer when they came here before `observerBeforeMs`. */
+  expire(beforeMs: number, observerBeforeMs: number): void {
+    this.#expireQueue(this.waiting, beforeMs, observerBeforeMs);
+    this.#expireQueue(this.suspects, beforeMs, observerBeforeMs);
   }
 
   /** An open connection is gone. `explained`: no call in flight on it can be the reason. */
@@ -244,12 +244,12 @@ export class ConnectionGroup {
     if (this.#open.length === 0 && this.#opening === 0) this.#failQueue(this.waiting, why);
   }
 
-  #expireQueue(queue: CallQueue, beforeMs: number): void {
+  #expireQueue(queue: CallQueue, beforeMs: number, observerBeforeMs: number): void {
     // In the order of queueing, which is not that of taking: each is looked at once, and goes to the end when it stays.
     for (let left = queue.length; left > 0; left--) {
       const call = queue.shift();
       if (call === null) return;
-      if (call.startedMs >= beforeMs) queue.push(call);
+      if (call.asObserver ? call.waitingSinceMs >= observerBeforeMs : call.startedMs >= beforeMs) queue.push(call);
       else {
         call.place = Place.RESOLVING;
         this.pool.owner.attempts.onExpired(call);

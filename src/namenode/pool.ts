@@ -43,7 +43,7 @@ export interface AttemptOwner {
   mayLeaveQueue(call: Call): boolean;
   /** The call was never sent. */
   onConnectFailed(call: Call, why: string): void;
-  /** The call has waited for a connection until its budget was spent. */
+  /** The call has waited for a connection until its budget was spent, or for one to an observer as long as it should. */
   onExpired(call: Call): void;
   /** The call may have been executed. */
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
@@ -207,7 +207,7 @@ export class NameNodePool {
     }
     for (const group of this.#groups) {
       group.closeIdle(now - this.settings.namenodeIdleMs);
-      group.expire(now - this.settings.callBudgetMs);
+      group.expire(now - this.settings.callBudgetMs, now - this.settings.observers.patienceMs);
       if (group.idle && group.waiting.length === 0 && group.suspects.length === 0) this.#forgetGroup(group);
     }
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);

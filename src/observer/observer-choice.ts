@@ -49,9 +49,11 @@ export class ObserverChoice {
     const { stamp } = clock;
     let best: NameNode | null = null;
     let bestLoad = Number.POSITIVE_INFINITY;
-    this.#turn = (this.#turn + 1) % length;
-    for (let i = 0; i < length; i++) {
-      const at = (this.#turn + i) % length;
+    this.#turn = this.#turn + 1 < length ? this.#turn + 1 : 0;
+    let next = this.#turn;
+    for (let left = length; left > 0; left--) {
+      const at = next;
+      next = at + 1 < length ? at + 1 : 0;
       if ((call.tried & (1 << at)) !== 0 || block.stateOf(nameservice, at) !== NameNodeState.OBSERVER) continue;
       if (this.#shared.isSuspect(nameservice, at)) {
         if (!this.#shared.isHeld(nameservice, at, stamp)) this.#probe(nameservice, at, stamp, state.txid);

@@ -3,11 +3,13 @@ import type { Client } from '../call/client.ts';
 import { Deadline } from '../call/deadline.ts';
 import type { Engine } from '../call/engine.ts';
 import { Failure } from '../call/failure.ts';
-import type { Method } from '../call/method.ts';
+import { type Method, provesActive } from '../call/method.ts';
+import type { NameNodeConnection } from '../namenode/connection.ts';
 import type { NameNode } from '../namenode/namenode.ts';
 import { NameNodeState } from '../shared/control-block.ts';
 import type { ObserverSettings } from '../shared/settings.ts';
 import { findStateId } from '../wire/federated-state.ts';
+import { Status } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
 import { Wide } from '../wire/varint.ts';
 import { EarlierStates } from './earlier-states.ts';
@@ -22,6 +24,9 @@ import { type StateWords, txidOf } from './shared/state-words.ts';
 const MAX_OBSERVERS = 2;
 /** How often one call waits for an msync before it goes to the active. */
 const MAX_WAITS = 2;
+/** Later than this after its time the patience of a call ends only when the thread stood still: then answers are read first, for LOOK_MS. */
+const STALL_MS = 200;
+const LOOK_MS = 20;
 
 /**
  * Reads from observers, in a worker: which NameNode a read may go to, what its answer proves, and how it goes on when an observer does not
@@ -38,6 +43,7 @@ export class ObserverReads {
   /** Calls in flight to observers, in the order of sending; all have the same patience, so the first is the first to lose it. */
   readonly #asked = new CallQueue();
   readonly #patience = new Deadline(() => this.#onImpatience());
+  #hasLooked = false;
   readonly #state = new State();
   readonly #answer = new Answer();
   readonly #wide = new Wide();
@@ -64,6 +70,10 @@ export class ObserverReads {
     }
     const state = this.shared.read(nameservice, this.#state);
     call.floor = this.#floorOf(call);
+    if (call.ofActive) {
+      call.leavesObservers = true;
+      return false;
+    }
     const stamp = this.#engine.clock.stampOf(call.startedMs);
     const { refreshMs } = this.settings;
     const isFresh = refreshMs < 0 || this.shared.ageOf(nameservice, stamp) <= refreshMs;
@@ -78,6 +88,7 @@ export class ObserverReads {
     this.figures.add(nameservice, Figure.floorLag, state.txid - call.floor);
     call.observersTried++;
     call.asObserver = true;
+    call.waitingSinceMs = this.#engine.clock.nowMs;
     call.namenode = observer.index;
     call.tried |= 1 << observer.index;
     const { user } = call.client as Client;
@@ -107,17 +118,6 @@ export class ObserverReads {
   onSuccess(call: Call, scan: ReplyScan): boolean {
     const { nameservice, namenode } = call;
     const method = call.method as Method;
-    if (
-      !call.asObserver &&
-      !scan.hasStateId &&
-      method.coordinated &&
-      call.onlyNamenode < 0 &&
-      this.#engine.block.stateOf(nameservice, namenode) === NameNodeState.OBSERVER
-    ) {
-      // It was not asked as one, and knows of no state ids.
-      this.#engine.attempts.noteUnfit(call, NameNodeState.OBSERVER);
-      return false;
-    }
     if (this.settings.enabled[nameservice] !== true) return true;
     const { clock } = this.#engine;
     const answer = this.#answer;
@@ -126,7 +126,7 @@ export class ObserverReads {
     answer.txid = scan.hasStateId ? txidOf(scan.stateIdHigh, scan.stateIdLow) : NO_TXID;
     answer.sentEpoch = call.sentEpoch;
     if (!call.takesOlder && isOlder(answer.proof, answer.txid, call.floor)) {
-      this.#onOlder(call, answer);
+      this.#onOlder(call, answer, false);
       return false;
     }
     const sent = clock.stampOf(call.sentMs);
@@ -156,11 +156,18 @@ export class ObserverReads {
   }
 
   /**
-   * An observer has answered with an error. True: that is no answer to the call, which goes on elsewhere. `unfit`: index into the engine's
-   * table of such classes: 0 StandbyException, 1 ObserverRetryOnActiveException, 2 RetriableException, -1 another one.
+   * A NameNode has answered with an error. False: that is no answer to the call, which goes on elsewhere (`goOn`). `unfit`: index into the
+   * engine's table of classes by which a NameNode says so: 0 StandbyException, 1 ObserverRetryOnActiveException, 2 RetriableException, -1
+   * another one.
    */
   onError(call: Call, unfit: number, scan: ReplyScan, buffer: Buffer): boolean {
-    if (unfit < 0) return false;
+    if (!call.asObserver) return unfit >= 0 || !this.#isOlderError(call, scan);
+    if (unfit < 0) {
+      if (scan.status === Status.ERROR && !this.#isOlderError(call, scan)) return true;
+      // FATAL is for the connection, whatever the call.
+      if (scan.status === Status.FATAL) call.lastTrouble = this.#describe(call, scan, buffer);
+      return false;
+    }
     if (unfit === 1) {
       // Only the active can do it, whichever observer is asked.
       call.leavesObservers = true;
@@ -174,9 +181,8 @@ export class ObserverReads {
     } else {
       this.#leaveAlone(call, Figure.observerNotReady);
     }
-    call.lastTrouble = `the observer ${this.#namenodeOf(call).address}: ${this.#engine.describeError(scan, buffer)}`;
-    this.goOn(call);
-    return true;
+    call.lastTrouble = this.#describe(call, scan, buffer);
+    return false;
   }
 
   /** What an observer did not answer goes to another one or to the active; a probe ends. */
@@ -185,15 +191,35 @@ export class ObserverReads {
     else this.#engine.attempts.route(call);
   }
 
-  #onOlder(call: Call, { proof, txid }: Answer): void {
+  #onOlder(call: Call, { proof, txid }: Answer, isError: boolean): void {
     const { address } = this.#namenodeOf(call);
     const has = txid === NO_TXID ? 'no state id' : `state id ${txid}`;
     call.lastTrouble = `${address} answered with ${has}, the client has seen ${call.floor}`;
-    if (proof === Proof.OBSERVER) this.#leaveAlone(call, Figure.observerOlder);
-    else {
+    if (proof === Proof.OBSERVER) {
+      // An exception may have come before it waited: of a method that it does not know, say, whoever calls that.
+      if (isError && txid !== NO_TXID) this.figures.add(call.nameservice, Figure.observerOlder);
+      else this.#leaveAlone(call, Figure.observerOlder);
+    } else {
       this.figures.add(call.nameservice, Figure.activeOlder);
       call.noteOlder(txid);
     }
+  }
+
+  /** As with answers: what an observer or a fenced NameNode does not find, say, may have come after its state. */
+  #isOlderError(call: Call, { hasStateId, stateIdHigh, stateIdLow }: ReplyScan): boolean {
+    const { nameservice, namenode, floor } = call;
+    if (call.takesOlder || this.settings.enabled[nameservice] !== true) return false;
+    const answer = this.#answer;
+    answer.namenode = namenode;
+    answer.proof = proofOf(call, call.method as Method);
+    answer.txid = hasStateId ? txidOf(stateIdHigh, stateIdLow) : NO_TXID;
+    if (!isOlder(answer.proof, answer.txid, floor)) return false;
+    this.#onOlder(call, answer, true);
+    return true;
+  }
+
+  #describe(call: Call, scan: ReplyScan, buffer: Buffer): string {
+    return `the observer ${this.#namenodeOf(call).address}: ${this.#engine.describeError(scan, buffer)}`;
   }
 
   #toActive(call: Call, why: number): false {
@@ -224,10 +250,20 @@ export class ObserverReads {
   #onImpatience(): void {
     const { clock, wheel } = this.#engine;
     const beforeMs = clock.nowMs - this.settings.patienceMs;
+    const first = this.#asked.head;
+    if (first !== null && beforeMs - first.sentMs > STALL_MS && !this.#hasLooked) {
+      this.#hasLooked = true;
+      wheel.add(this.#patience, LOOK_MS);
+      return;
+    }
+    this.#hasLooked = false;
     for (let call = this.#asked.head; call !== null && call.sentMs <= beforeMs; call = this.#asked.head) {
-      call.connection?.release(call);
+      const connection = call.connection as NameNodeConnection;
+      connection.giveUp(call);
       call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
-      this.#leaveAlone(call, Figure.observerTimedOut);
+      // Its answer may be there: there is no room towards a client for what came before it.
+      if (connection.held) this.figures.add(call.nameservice, Figure.observerTimedOut);
+      else this.#leaveAlone(call, Figure.observerTimedOut);
       this.goOn(call);
     }
     const oldest = this.#asked.head;
@@ -248,7 +284,7 @@ function proofOf(call: Call, method: Method): number {
   if (call.asObserver) return Proof.OBSERVER;
   // What each NameNode is asked for by itself, standby ones answer too.
   if (call.onlyNamenode >= 0) return Proof.NONE;
-  if (method.category === 'WRITE' || method.name === 'msync') return Proof.ACTIVE;
+  if (provesActive(method)) return Proof.ACTIVE;
   return method.coordinated ? Proof.READ : Proof.NONE;
 }
 

@@ -52,6 +52,7 @@ export class OwnCalls {
     call.onlyNamenode = namenode;
     call.asObserver = namenode >= 0;
     call.floor = txid;
+    call.waitingSinceMs = call.startedMs;
     const own = new OwnCall(done);
     call.composer = own;
     engine.forward(call, nameservice);

@@ -46,7 +46,12 @@ export class Refresh {
     (this.#waiting[nameservice] as CallQueue).push(call);
     const look = this.#looks[nameservice] as Deadline;
     if (look.wheelSlot < 0) this.#engine.wheel.add(look, LOOK_MS);
-    if (this.#shared.claimRefresh(nameservice, stamp, CLAIM_MS)) this.#send(nameservice);
+    if (!this.#shared.claimRefresh(nameservice, stamp, CLAIM_MS)) return true;
+    // Another worker's may have ended since the call looked: then it goes by what that has told.
+    const age = this.#shared.ageOf(nameservice, this.#engine.clock.stampOf(call.startedMs));
+    if (age > this.#engine.settings.observers.refreshMs && !this.#shared.isCooling(nameservice, stamp)) {
+      this.#send(nameservice);
+    } else this.#end(nameservice);
     return true;
   }
 
@@ -61,10 +66,14 @@ export class Refresh {
         this.#figures.add(nameservice, Figure.refreshesFailed);
         this.#shared.cool(nameservice, this.#engine.clock.stamp, COOLING_MS);
       }
-      this.#shared.releaseRefresh(nameservice);
-      // Outside the event that brought the answer: the calls go on as if they had come now.
-      this.#engine.pool.defer(() => this.#release(nameservice));
+      this.#end(nameservice);
     });
+  }
+
+  #end(nameservice: number): void {
+    this.#shared.releaseRefresh(nameservice);
+    // Outside the event that brought the answer: the calls go on as if they had come now.
+    this.#engine.pool.defer(() => this.#release(nameservice));
   }
 
   /** The msync of another worker has ended, or the wait has been long enough. */

@@ -1,9 +1,11 @@
 import type { AnswerField } from '../call/answer.ts';
 import type { Call } from '../call/call.ts';
 import type { Topology } from '../shared/settings.ts';
+import { Block } from '../wire/block.ts';
 import {
   MAX_STATE_BYTES,
   MAX_STATE_ENTRIES,
+  makeNamePart,
   readStateEntry,
   StateEntry,
   stateEntryBytes,
@@ -28,7 +30,8 @@ export class StateField implements AnswerField {
   start = 0;
   end = 0;
   readonly #observers: ObserverReads;
-  readonly #names: readonly Buffer[];
+  readonly #block: Block;
+  readonly #nameParts: readonly Block[];
   readonly #index: NameIndex;
   readonly #state = new State();
   readonly #entry = new StateEntry();
@@ -39,12 +42,13 @@ export class StateField implements AnswerField {
 
   constructor(observers: ObserverReads, { nameservices }: Topology) {
     this.#observers = observers;
-    this.#names = nameservices.map(({ id }) => Buffer.from(id));
+    this.#nameParts = nameservices.map(({ id }) => makeNamePart(Buffer.from(id)));
     this.#index = new NameIndex(nameservices.map(({ id }) => id));
     this.#written = new Uint32Array(nameservices.length);
     let bytes = START_BYTES;
-    for (const name of this.#names) bytes += stateEntryBytes(name.length, Number.MAX_SAFE_INTEGER);
+    for (const part of this.#nameParts) bytes += stateEntryBytes(part, Number.MAX_SAFE_INTEGER);
     this.bytes = Buffer.allocUnsafeSlow(bytes);
+    this.#block = new Block(this.bytes);
   }
 
   /** Makes the field for the answer to this call; returns its length in bytes. */
@@ -59,8 +63,9 @@ export class StateField implements AnswerField {
       this.#add(call.nameservice, this.#known(call.nameservice));
     }
     const { federatedStart, federatedEnd } = call.fields;
-    if (federatedEnd > federatedStart)
+    if (federatedEnd > federatedStart && !bringsNoOther(call)) {
       this.#addNamed(call.frame, call.start + federatedStart, call.start + federatedEnd);
+    }
     const entriesBytes = this.end - START_BYTES;
     this.start = this.end - stateFieldBytes(entriesBytes);
     writeStateFieldStart(this.bytes, this.start, entriesBytes);
@@ -77,8 +82,9 @@ export class StateField implements AnswerField {
       if (at < 0 || ++read > MAX_STATE_ENTRIES) return;
       if (!entry.isEntry) continue;
       const nameservice = this.#index.find(frame, entry.nameStart, entry.nameEnd);
+      if (nameservice < 0 || this.#written[nameservice] === this.#answer) continue;
       const txid = txidOf(entry.high, entry.low);
-      if (nameservice >= 0 && txid !== NO_TXID) this.#add(nameservice, Math.min(txid, this.#known(nameservice)));
+      if (txid !== NO_TXID) this.#add(nameservice, Math.min(txid, this.#known(nameservice)));
     }
   }
 
@@ -91,6 +97,12 @@ export class StateField implements AnswerField {
     if (this.#written[nameservice] === this.#answer) return;
     this.#written[nameservice] = this.#answer;
     this.#entries++;
-    this.end = writeStateEntry(this.bytes, this.end, this.#names[nameservice] as Buffer, txid);
+    this.end = writeStateEntry(this.#block, this.end, this.#nameParts[nameservice] as Block, txid);
   }
+}
+
+/** The client brought one entry, and that was found to be of the call's own nameservice. */
+function bringsNoOther({ floor, frame, start, fields }: Call): boolean {
+  const entryAt = start + fields.federatedStart;
+  return floor !== NO_TXID && (frame[entryAt + 1] as number) === start + fields.federatedEnd - entryAt - 2;
 }

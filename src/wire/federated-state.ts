@@ -6,15 +6,8 @@
  *
  * Clients merge what they get by maximum; an answer without the field makes Java clients forget that they talk to a router.
  */
-import {
-  copyBytes,
-  readVarint64,
-  skipValueLoosely,
-  varint32Size,
-  Wide,
-  writeVarint32,
-  writeVarint64,
-} from './varint.ts';
+import { Block, copyBlock } from './block.ts';
+import { readVarint64, skipValueLoosely, varint32Size, Wide, writeVarint32, writeVarint64 } from './varint.ts';
 
 /** A state with more entries or bytes is read as if it were absent. */
 export const MAX_STATE_ENTRIES = 1024;
@@ -40,6 +33,67 @@ export class StateEntry {
 
 /** Reads the field at `at`; returns the position after it, negative for what cannot be read. */
 export function readStateEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+  const after = readUsualEntry(buffer, at, end, entry);
+  return after > 0 ? after : readOddEntry(buffer, at, end, entry);
+}
+
+/**
+ * An entry as encoders write it: `0a LENGTH 0a LENGTH NAME 10 STATE_ID`, lengths below 128, a state id of up to eight bytes (56 bits) that ends
+ * with the entry. 0: it is another one.
+ */
+function readUsualEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+  // Behind the end it reads what is not there (undefined) or not its own, and the last comparison fails.
+  const length = buffer[at + 1]!;
+  const nameLength = buffer[at + 3]!;
+  const nameEnd = at + 4 + nameLength;
+  const after = at + 2 + length;
+  let last = after - 1;
+  const bytes = last - nameEnd;
+  if (
+    buffer[at] !== ENTRY_TAG ||
+    buffer[at + 2] !== NAME_TAG ||
+    (length | nameLength) >= 0x80 ||
+    !(bytes >= 1 && bytes <= 8) ||
+    buffer[nameEnd] !== STATE_ID_TAG ||
+    after > end
+  )
+    return 0;
+  let high = buffer[last]!;
+  if (high >= 0x80) return 0;
+  let low = 0;
+  if (bytes <= 4) {
+    low = high;
+    high = 0;
+    while (--last > nameEnd) {
+      const byte = buffer[last]!;
+      if (byte < 0x80) return 0;
+      low = (low << 7) | (byte & 0x7f);
+    }
+  } else {
+    // Bits 28 and above: of the lower half its upper four, the rest of the upper half.
+    const middle = nameEnd + 4;
+    while (--last > middle) {
+      const byte = buffer[last]!;
+      if (byte < 0x80) return 0;
+      high = (high << 7) | (byte & 0x7f);
+    }
+    for (; last > nameEnd; last--) {
+      const byte = buffer[last]!;
+      if (byte < 0x80) return 0;
+      low = (low << 7) | (byte & 0x7f);
+    }
+    low |= high << 28;
+    high >>>= 4;
+  }
+  entry.isEntry = true;
+  entry.nameStart = at + 4;
+  entry.nameEnd = nameEnd;
+  entry.high = high;
+  entry.low = low;
+  return after;
+}
+
+function readOddEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
   entry.isEntry = false;
   const valueAt = readVarint64(buffer, at, end, wide);
   if (valueAt < 0) return valueAt;
@@ -97,31 +151,37 @@ function isName(buffer: Buffer, at: number, name: Buffer): boolean {
   return true;
 }
 
+/** What an entry of this nameservice has between its length and its state id: in each answer the same. */
+export function makeNamePart(nameservice: Buffer): Block {
+  const part = Buffer.alloc(2 + varint32Size(nameservice.length) + nameservice.length);
+  part[0] = NAME_TAG;
+  const at = writeVarint32(part, 1, nameservice.length);
+  part[at + nameservice.copy(part, at)] = STATE_ID_TAG;
+  return new Block(part);
+}
+
 /** Bytes of one entry with its tag and length, for a state id from 0 to 2^53. */
-export function stateEntryBytes(nameBytes: number, stateId: number): number {
-  const inner = pairBytes(nameBytes, stateId);
+export function stateEntryBytes(namePart: Block, stateId: number): number {
+  const inner = namePart.bytes.length + varintBytes(Math.floor(stateId / 2 ** 32), stateId | 0);
   return 1 + varint32Size(inner) + inner;
 }
 
 /** Writes one entry; returns the position after it. */
-export function writeStateEntry(out: Buffer, at: number, nameservice: Buffer, stateId: number): number {
-  out[at] = ENTRY_TAG;
-  let next = writeVarint32(out, at + 1, pairBytes(nameservice.length, stateId));
-  out[next] = NAME_TAG;
-  next = writeVarint32(out, next + 1, nameservice.length);
-  next = copyBytes(out, next, nameservice, 0, nameservice.length);
-  out[next] = STATE_ID_TAG;
-  return writeVarint64(out, next + 1, Math.floor(stateId / 2 ** 32), stateId | 0);
+export function writeStateEntry(out: Block, at: number, namePart: Block, stateId: number): number {
+  const { bytes } = out;
+  const { length } = namePart.bytes;
+  const high = Math.floor(stateId / 2 ** 32);
+  const low = stateId | 0;
+  bytes[at] = ENTRY_TAG;
+  let next = writeVarint32(bytes, at + 1, length + varintBytes(high, low));
+  next = copyBlock(out, next, namePart, 0, length);
+  return writeVarint64(bytes, next, high, low);
 }
 
-function pairBytes(nameBytes: number, stateId: number): number {
-  return 2 + varint32Size(nameBytes) + nameBytes + varintBytes(stateId);
-}
-
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest >= 128; rest /= 128) bytes++;
-  return bytes;
+/** Of a number in two halves. */
+function varintBytes(high: number, low: number): number {
+  const bits = high === 0 ? 32 - Math.clz32(low) : 64 - Math.clz32(high);
+  return bits <= 7 ? 1 : Math.ceil(bits / 7);
 }
 
 /** Tag and length of the field of an answer's header whose entries take so many bytes. */

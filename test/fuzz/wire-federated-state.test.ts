@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { Block } from '../../src/wire/block.ts';
 import {
   findStateId,
   MAX_STATE_ENTRIES,
+  makeNamePart,
   readStateEntry,
   StateEntry,
   stateEntryBytes,
@@ -48,10 +50,11 @@ it('what is written is what protobuf reads', () => {
   const entries = fc.array(fc.tuple(name, fc.maxSafeNat()), { maxLength: 12 });
   fc.assert(
     fc.property(entries, (written) => {
-      const bytes = written.reduce((sum, [key, id]) => sum + stateEntryBytes(Buffer.byteLength(key), id), 0);
+      const bytes = written.reduce((sum, [key, id]) => sum + stateEntryBytes(makeNamePart(Buffer.from(key)), id), 0);
       const out = Buffer.alloc(bytes + 1, 0xee);
+      const block = new Block(out);
       let at = 0;
-      for (const [key, id] of written) at = writeStateEntry(out, at, Buffer.from(key), id);
+      for (const [key, id] of written) at = writeStateEntry(block, at, makeNamePart(Buffer.from(key)), id);
       expect(at).toBe(bytes);
       expect(out[bytes]).toBe(0xee);
       expect(idsOf(out.subarray(0, bytes))).toEqual(new Map(written.map(([key, id]) => [key, BigInt(id)])));

@@ -24,7 +24,7 @@ interface Cause {
   readonly name: string;
   begin(cluster: ObserverCluster): Promise<void>;
   end(cluster: ObserverCluster): Promise<void>;
-  /** Default: getFileInfo. */
+  /** Default: `list`. */
   readonly call?: RawCall;
   /** The client itself makes a change, which the observers then lack. */
   readonly afterChange?: boolean;
@@ -34,7 +34,11 @@ interface Cause {
 }
 
 const open: RawCall = { method: 'getBlockLocations', request: { src: FILE, offset: 0, length: 1 << 20 } };
-const status: RawCall = { method: 'getFileInfo', request: { src: FILE } };
+/** No getFileInfo: that is what routers send of themselves to see whether an observer serves again. */
+const list: RawCall = {
+  method: 'getListing',
+  request: { src: FILE, startAfter: Buffer.alloc(0), needLocation: false },
+};
 const change: RawCall = { method: 'setTimes', request: { src: FILE, mtime: LONG_AGO_MS, atime: -1 } };
 
 const each =
@@ -161,7 +165,7 @@ export function defineFallbackTests(stage: () => ObserverStage): void {
   describe('a read that observers do not serve', () => {
     it.each(CAUSES)('$name', async (cause) => {
       const { cluster, clients, routers, user } = stage();
-      const call = cause.call ?? status;
+      const call = cause.call ?? list;
       const outcome = ENDPOINT === 'java-router' ? (cause.java ?? cause.outcome) : cause.outcome;
       using client = await StatefulClient.connect(routers, user);
       /** One read; its time in ms, and how it was refused, if it was. */

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { disposeOpened } from '../support/dispose-opened.ts';
 import { type ObserverClient, ObserverRig, type ObserverRigOptions } from '../support/observer-rig.ts';
 import { IO, type NameNodeCall } from '../support/scripted-namenode.ts';
+import { waitUntil } from '../support/wait.ts';
 
 /** The msync that a router sends when it has not heard of the active for too long: one at a time, whoever waits for it. */
 
@@ -120,7 +121,7 @@ describe('a burst of reads', () => {
     // Its late answer tells what it tells.
     rig.namenode(0).stateId = AT_ACTIVE + 1;
     rig.namenode(0).callsOf(MSYNC)[0]?.succeed();
-    await client.call('msync', {}).catch(() => {});
+    await waitUntil(() => rig.words.stateOf(0).txid === AT_ACTIVE + 1, 'the late answer is merged');
   });
 
   it('waits no longer than for the claim of a worker that is gone', async () => {

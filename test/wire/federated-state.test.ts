@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { Block } from '../../src/wire/block.ts';
 import {
   findStateId,
   MAX_STATE_BYTES,
   MAX_STATE_ENTRIES,
+  makeNamePart,
   readStateEntry,
   StateEntry,
   stateEntryBytes,
@@ -169,10 +171,10 @@ describe('an entry', () => {
     'is written as protobuf has it and takes as many bytes as it says: name of %s bytes',
     (_bytes, name) => {
       for (const stateId of IDS) {
-        const nameservice = Buffer.from(name);
-        const bytes = stateEntryBytes(nameservice.length, stateId);
+        const namePart = makeNamePart(Buffer.from(name));
+        const bytes = stateEntryBytes(namePart, stateId);
         const out = Buffer.alloc(bytes + 4, 0xee);
-        expect(writeStateEntry(out, 2, nameservice, stateId)).toBe(bytes + 2);
+        expect(writeStateEntry(new Block(out), 2, namePart, stateId)).toBe(bytes + 2);
         expect(out[1]).toBe(0xee);
         expect(out[bytes + 2]).toBe(0xee);
         expect(decodePlain(STATE, out, 2, bytes + 2)).toEqual({ namespaceStateIds: { [name]: stateId } });
@@ -183,7 +185,7 @@ describe('an entry', () => {
   it('is read as it was written', () => {
     const read = new StateEntry();
     const out = Buffer.alloc(100);
-    const end = writeStateEntry(out, 0, Buffer.from('ns7'), 2 ** 40 + 3);
+    const end = writeStateEntry(new Block(out), 0, makeNamePart(Buffer.from('ns7')), 2 ** 40 + 3);
     expect(readStateEntry(out, 0, end, read)).toBe(end);
     expect(out.toString('latin1', read.nameStart, read.nameEnd)).toBe('ns7');
     expect([read.isEntry, read.high, read.low]).toEqual([true, 2 ** 8, 3]);

@@ -1,15 +1,18 @@
 import { MAX_NAMENODES } from '../../shared/control-block.ts';
-import { type Answer, afterAnswer, EPOCHS, MAX_TXID, NO_TXID, State } from '../rules.ts';
+import { type Answer, afterAnswer, MAX_TXID, NO_TXID, State } from '../rules.ts';
 
 /**
  * What all workers know of the state of nameservices, in one SharedArrayBuffer:
  *
- *   nameservices × 64 bits   epoch 11 · active 5 (index + 1) · txid 48 (txid + 1, 0 for none); compare-exchange by any worker
+ *   nameservices × 64 bits   epoch 11 · active 5 (index + 1) · txid 48 (txid + 1, 0 for none); compare-exchange by any worker, and read
+ *                            with a plain load: eight bytes at a multiple of eight come in one piece
  *   nameservices × 4 words   when the active was last proved · when txid was last raised · until when the msync in flight is claimed ·
  *                            until when no other is tried
  *   nameservices × MAX_NAMENODES × 3 words
  *                            until when the NameNode is left alone as an observer · how often in a row it failed · transactions that it was
  *                            behind when the main thread last asked it, -1 unknown
+ *
+ * The other words are read plainly too where an old value does no harm: an atomic load takes ten times as long, and a call needs many.
  *
  * Times are Clock.stamp, 0 for never. Stamps wrap around within 50 days and words are kept for as long as nothing happens: what would be longer
  * ahead than anything is ever set for lies behind.
@@ -20,6 +23,9 @@ const Observer = { HOLD: 0, FAILURES: 1, BEHIND: 2, COUNT: 3 } as const;
 /** A value is known to all, and what was sent with knowledge of it tells of it, after this time. */
 const SETTLED_MS = 1000;
 const TXID_HIGH_MASK = 0xffff;
+/** Positions of the lower and the upper half of 64 bits among Int32. */
+const LOW = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1;
+const HIGH = 1 - LOW;
 /** No time is set further ahead. */
 const MOST_AHEAD_MS = 600_000;
 
@@ -31,8 +37,9 @@ export function stateBytes(nameservices: number): number {
 export class StateWords {
   readonly nameservices: number;
   readonly #states: BigInt64Array;
-  /** The same memory: halves can be read without a BigInt. */
-  readonly #halves: Int32Array;
+  /** Memory of its own in which words are taken apart and put together: arithmetic with BigInts would allocate. As read, and as it is to be. */
+  readonly #whole = new BigInt64Array(2);
+  readonly #halves = new Int32Array(this.#whole.buffer);
   readonly #words: Int32Array;
   readonly #observers: Int32Array;
   readonly #now = new State();
@@ -41,30 +48,17 @@ export class StateWords {
   constructor(shared: SharedArrayBuffer, nameservices: number) {
     this.nameservices = nameservices;
     this.#states = new BigInt64Array(shared, 0, nameservices);
-    this.#halves = new Int32Array(shared, 0, nameservices * 2);
     this.#words = new Int32Array(shared, nameservices * 8, nameservices * Word.COUNT);
     this.#observers = new Int32Array(shared, nameservices * (8 + 4 * Word.COUNT));
   }
 
-  /**
-   * Reads the word as two halves. The upper one only ever goes up (in an epoch with txid, then with the epoch): when it is the same before
-   * and after, the lower one belonged to it.
-   */
   read(nameservice: number, into: State): State {
-    const halves = this.#halves;
-    const lowAt = nameservice * 2;
-    let high = Atomics.load(halves, lowAt + 1);
-    for (;;) {
-      const low = Atomics.load(halves, lowAt);
-      const again = Atomics.load(halves, lowAt + 1);
-      if (again === high) {
-        into.epoch = high >>> 21;
-        into.active = ((high >>> 16) & 31) - 1;
-        into.txid = (high & TXID_HIGH_MASK) * 2 ** 32 + (low >>> 0) - 1;
-        return into;
-      }
-      high = again;
-    }
+    this.#whole[0] = this.#states[nameservice] as bigint;
+    const high = this.#halves[HIGH] as number;
+    into.epoch = high >>> 21;
+    into.active = ((high >>> 16) & 31) - 1;
+    into.txid = (high & TXID_HIGH_MASK) * 2 ** 32 + ((this.#halves[LOW] as number) >>> 0) - 1;
+    return into;
   }
 
   /**
@@ -78,14 +72,23 @@ export class StateWords {
       answer.sentAfterRaise = answer.txid < now.txid && this.isAfterRaise(nameservice, sentStamp);
       if (!afterAnswer(now, answer, next)) return false;
       // Before the state itself: whoever sees a state also sees that it is new.
-      Atomics.store(this.#words, nameservice * Word.COUNT + Word.RAISED, stamp);
-      const expected = pack(now);
-      if (Atomics.compareExchange(this.#states, nameservice, expected, pack(next)) !== expected) continue;
+      const raisedAt = nameservice * Word.COUNT + Word.RAISED;
+      if (this.#words[raisedAt] !== stamp) Atomics.store(this.#words, raisedAt, stamp);
+      if (!this.#exchange(nameservice, next)) continue;
       now.epoch = next.epoch;
       now.active = next.active;
       now.txid = next.txid;
       return true;
     }
+  }
+
+  /** Puts `next` in the place of what was read last; false: that is not there any more. */
+  #exchange(nameservice: number, next: State): boolean {
+    const { epoch, active, txid } = next;
+    this.#halves[2 + HIGH] = (epoch << 21) | ((active + 1) << 16) | Math.floor((txid + 1) / 2 ** 32);
+    this.#halves[2 + LOW] = (txid + 1) | 0;
+    const expected = this.#whole[0] as bigint;
+    return Atomics.compareExchange(this.#states, nameservice, expected, this.#whole[1] as bigint) === expected;
   }
 
   stateOf(nameservice: number): State {
@@ -107,7 +110,7 @@ export class StateWords {
 
   /** Ms from the last proof to `stamp`, infinite without one. */
   ageOf(nameservice: number, stamp: number): number {
-    const proved = Atomics.load(this.#words, nameservice * Word.COUNT + Word.PROVED);
+    const proved = this.#words[nameservice * Word.COUNT + Word.PROVED] as number;
     const age = (stamp - proved) | 0;
     return proved === 0 || age < -MOST_AHEAD_MS ? Number.POSITIVE_INFINITY : age;
   }
@@ -148,12 +151,12 @@ export class StateWords {
   }
 
   isHeld(nameservice: number, namenode: number, stamp: number): boolean {
-    return isAhead(Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD), stamp);
+    return isAhead(this.#observers[this.#observerAt(nameservice, namenode) + Observer.HOLD] as number, stamp);
   }
 
   /** It failed last, and nobody has tried it since. */
   isSuspect(nameservice: number, namenode: number): boolean {
-    return Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.HOLD) !== 0;
+    return this.#observers[this.#observerAt(nameservice, namenode) + Observer.HOLD] !== 0;
   }
 
   /** Takes the probe of an observer that was left alone long enough; others go on leaving it alone for `forMs`. */
@@ -179,7 +182,7 @@ export class StateWords {
 
   /** Transactions that it was behind the active when the main thread last saw both, -1 unknown. */
   behindOf(nameservice: number, namenode: number): number {
-    return Atomics.load(this.#observers, this.#observerAt(nameservice, namenode) + Observer.BEHIND);
+    return this.#observers[this.#observerAt(nameservice, namenode) + Observer.BEHIND] as number;
   }
 
   setBehind(nameservice: number, namenode: number, transactions: number): void {
@@ -207,11 +210,6 @@ function isAhead(until: number, stamp: number): boolean {
 function isSince(since: number, stamp: number, ms: number): boolean {
   const afterMs = (stamp - since) | 0;
   return afterMs > ms || afterMs < -MOST_AHEAD_MS;
-}
-
-function pack(state: State): bigint {
-  const high = ((state.epoch % EPOCHS) << 21) | ((state.active + 1) << 16) | Math.floor((state.txid + 1) / 2 ** 32);
-  return (BigInt(high) << 32n) | BigInt((state.txid + 1) % 2 ** 32);
 }
 
 /** The state id of a header, in halves, as a transaction id; NO_TXID for what is none. */
