@@ -77,8 +77,9 @@ export class StateField implements AnswerField {
       if (at < 0 || ++read > MAX_STATE_ENTRIES) return;
       if (!entry.isEntry) continue;
       const nameservice = this.#index.find(frame, entry.nameStart, entry.nameEnd);
+      if (nameservice < 0 || this.#written[nameservice] === this.#answer) continue;
       const txid = txidOf(entry.high, entry.low);
-      if (nameservice >= 0 && txid !== NO_TXID) this.#add(nameservice, Math.min(txid, this.#known(nameservice)));
+      if (txid !== NO_TXID) this.#add(nameservice, Math.min(txid, this.#known(nameservice)));
     }
   }
 

@@ -40,6 +40,30 @@ export class StateEntry {
 
 /** Reads the field at `at`; returns the position after it, negative for what cannot be read. */
 export function readStateEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+  const usual = readUsualEntry(buffer, at, end, entry);
+  return usual < 0 ? readAnyField(buffer, at, end, entry) : usual;
+}
+
+/** An entry as every encoder writes it: `0a LENGTH 0a LENGTH NAME 10 STATEID`, its lengths in one byte each. Negative: it is another. */
+function readUsualEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+  const bytes = buffer[at + 1] as number;
+  const nameBytes = buffer[at + 3] as number;
+  const after = at + 2 + bytes;
+  const nameEnd = at + 4 + nameBytes;
+  if (buffer[at] !== ENTRY_TAG || bytes >= 0x80 || after > end || buffer[at + 2] !== NAME_TAG || nameBytes >= 0x80) {
+    return -1;
+  }
+  if (buffer[nameEnd] !== STATE_ID_TAG) return -1;
+  if (readVarint64(buffer, nameEnd + 1, after, wide) !== after) return -1;
+  entry.isEntry = true;
+  entry.nameStart = at + 4;
+  entry.nameEnd = nameEnd;
+  entry.high = wide.high;
+  entry.low = wide.low;
+  return after;
+}
+
+function readAnyField(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
   entry.isEntry = false;
   const valueAt = readVarint64(buffer, at, end, wide);
   if (valueAt < 0) return valueAt;
