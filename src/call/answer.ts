@@ -69,7 +69,6 @@ export class Answers {
    * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once.
    */
   passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
-    const client = call.client as Client;
     const fields = call.fields;
     const idStart = call.start + fields.clientIdStart;
     const idEnd = call.start + fields.clientIdEnd;
@@ -86,14 +85,24 @@ export class Answers {
       }
       writeSuccessHead(buffer, at, end - scan.headerEnd, fields.callId, call.frame, idStart, idEnd, fields.retryCount);
     }
-    if (client.link.reply(client.connection, client.generation, fields.slot, 0, NOTHING, 0, 0, buffer, at, end)) return;
-    // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
-    const kept = Buffer.allocUnsafeSlow(end - at);
-    buffer.copy(kept, 0, at, end);
-    this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
+    this.#replyInPlace(call, buffer, at, end);
   }
 
-  /** As `passSuccess`; a header with the field is longer than the NameNode's: head and body are two pieces. */
+  /** The whole answer lies in buffer[start, end), where the NameNode's was. */
+  #replyInPlace(call: Call, buffer: Buffer, start: number, end: number): void {
+    const client = call.client as Client;
+    const { slot } = call.fields;
+    if (client.link.reply(client.connection, client.generation, slot, 0, NOTHING, 0, 0, buffer, start, end)) return;
+    // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
+    const kept = Buffer.allocUnsafeSlow(end - start);
+    buffer.copy(kept, 0, start, end);
+    this.#wait(client.link, client.connection, client.generation, slot, 0, kept);
+  }
+
+  /**
+   * As `passSuccess`. A header with the field is longer than the NameNode's, but what lies before that in the same memory are frames that were
+   * passed on, or the room that the pool leaves: the answer still is one piece. Without room (a frame that came in pieces) it is two.
+   */
   #passWithField(call: Call, field: AnswerField, buffer: Buffer, bodyStart: number, end: number): void {
     const { fields, frame } = call;
     const client = call.client as Client;
@@ -103,8 +112,25 @@ export class Answers {
       this.#replyOrWait(call, 0, this.#successFrame(call, buffer, bodyStart, end));
       return;
     }
-    const head = this.#head;
     const more = field.write(call);
+    const start = bodyStart - successHeadBytes(fields.callId, idEnd - idStart, fields.retryCount, more);
+    if (start >= 0) {
+      const next = writeSuccessHead(
+        buffer,
+        start,
+        end - bodyStart,
+        fields.callId,
+        frame,
+        idStart,
+        idEnd,
+        fields.retryCount,
+        more,
+      );
+      copyBytes(buffer, next, field.bytes, field.start, field.end);
+      this.#replyInPlace(call, buffer, start, end);
+      return;
+    }
+    const head = this.#head;
     let at = writeSuccessHead(head, 0, end - bodyStart, fields.callId, frame, idStart, idEnd, fields.retryCount, more);
     at = copyBytes(head, at, field.bytes, field.start, field.end);
     if (client.link.reply(client.connection, client.generation, fields.slot, 0, head, 0, at, buffer, bodyStart, end)) {

@@ -259,6 +259,7 @@ export function copyFields(from: CallFields, to: CallFields): void {
   to.retryCount = from.retryCount;
   to.headerStart = from.headerStart;
   to.headerEnd = from.headerEnd;
+  to.statelessEnd = from.statelessEnd;
   to.clientIdStart = from.clientIdStart;
   to.clientIdEnd = from.clientIdEnd;
   to.contextStart = from.contextStart;

@@ -37,12 +37,14 @@ export class CallFields {
   /** RpcRequestHeaderProto without its length prefix. */
   headerStart = 0;
   headerEnd = 0;
+  /** Of an APPENDABLE header: its end without the state ids (fields 8 and 9), which stand last. */
+  statelessEnd = 0;
   clientIdStart = 0;
   clientIdEnd = 0;
   /** RPCCallerContextProto message of the header. */
   contextStart = 0;
   contextEnd = 0;
-  /** RouterFederatedStateProto bytes of the header. Carried for reads from observers; while those are not built, nothing reads them. */
+  /** RouterFederatedStateProto bytes of the header. */
   federatedStart = 0;
   federatedEnd = 0;
   /** Request message without its length prefix; the delimited RequestHeaderProto lies between headerEnd and its length prefix. */
@@ -56,7 +58,7 @@ export class CallFields {
 }
 
 export const CallFlag = {
-  /** The header holds each of the fields 1–5 and 7 at most once, nothing else: it may be changed by appending to it. */
+  /** Up to statelessEnd the header holds each of the fields 1–5 and 7 at most once, nothing else: it may be changed by appending there. */
   APPENDABLE: 1,
   /** The scan was not certain about the message: offsets of paths are not set, decode it whole. */
   UNSURE: 2,

@@ -3,7 +3,7 @@
  *
  *   ring of calls (acceptor ─▶ worker)
  *     OPEN   connection generation port userBytes realUserBytes addressBytes │ user realUser address (utf-8)
- *     CALL   the 21 fields of CallFields in their order                      │ frame
+ *     CALL   the 22 fields of CallFields in their order                      │ frame
  *     CLOSE  connection generation
  *   ring of replies (worker ─▶ acceptor)
  *     REPLY  connection generation slot flags                                │ reply frame, length prefix included
@@ -20,7 +20,7 @@ export const BESIDE = 0x100;
 
 /** Bytes before the bytes of a record: header and words. */
 export const OPEN_HEAD_BYTES = RECORD_HEADER_BYTES + 6 * 4;
-export const CALL_HEAD_BYTES = RECORD_HEADER_BYTES + 21 * 4;
+export const CALL_HEAD_BYTES = RECORD_HEADER_BYTES + 22 * 4;
 export const CLOSE_HEAD_BYTES = RECORD_HEADER_BYTES + 2 * 4;
 export const REPLY_HEAD_BYTES = RECORD_HEADER_BYTES + 4 * 4;
 
@@ -35,18 +35,19 @@ export function writeCallFields(words: Int32Array, at: number, fields: CallField
   words[at + 8] = fields.retryCount;
   words[at + 9] = fields.headerStart;
   words[at + 10] = fields.headerEnd;
-  words[at + 11] = fields.clientIdStart;
-  words[at + 12] = fields.clientIdEnd;
-  words[at + 13] = fields.contextStart;
-  words[at + 14] = fields.contextEnd;
-  words[at + 15] = fields.federatedStart;
-  words[at + 16] = fields.federatedEnd;
-  words[at + 17] = fields.bodyStart;
-  words[at + 18] = fields.bodyEnd;
-  words[at + 19] = fields.pathStart;
-  words[at + 20] = fields.pathEnd;
-  words[at + 21] = fields.path2Start;
-  words[at + 22] = fields.path2End;
+  words[at + 11] = fields.statelessEnd;
+  words[at + 12] = fields.clientIdStart;
+  words[at + 13] = fields.clientIdEnd;
+  words[at + 14] = fields.contextStart;
+  words[at + 15] = fields.contextEnd;
+  words[at + 16] = fields.federatedStart;
+  words[at + 17] = fields.federatedEnd;
+  words[at + 18] = fields.bodyStart;
+  words[at + 19] = fields.bodyEnd;
+  words[at + 20] = fields.pathStart;
+  words[at + 21] = fields.pathEnd;
+  words[at + 22] = fields.path2Start;
+  words[at + 23] = fields.path2End;
 }
 
 /** Reads the fields of the record at word index `at` into `into`. */
@@ -60,18 +61,19 @@ export function readCallFields(words: Int32Array, at: number, into: CallFields):
   into.retryCount = words[at + 8] as number;
   into.headerStart = words[at + 9] as number;
   into.headerEnd = words[at + 10] as number;
-  into.clientIdStart = words[at + 11] as number;
-  into.clientIdEnd = words[at + 12] as number;
-  into.contextStart = words[at + 13] as number;
-  into.contextEnd = words[at + 14] as number;
-  into.federatedStart = words[at + 15] as number;
-  into.federatedEnd = words[at + 16] as number;
-  into.bodyStart = words[at + 17] as number;
-  into.bodyEnd = words[at + 18] as number;
-  into.pathStart = words[at + 19] as number;
-  into.pathEnd = words[at + 20] as number;
-  into.path2Start = words[at + 21] as number;
-  into.path2End = words[at + 22] as number;
+  into.statelessEnd = words[at + 11] as number;
+  into.clientIdStart = words[at + 12] as number;
+  into.clientIdEnd = words[at + 13] as number;
+  into.contextStart = words[at + 14] as number;
+  into.contextEnd = words[at + 15] as number;
+  into.federatedStart = words[at + 16] as number;
+  into.federatedEnd = words[at + 17] as number;
+  into.bodyStart = words[at + 18] as number;
+  into.bodyEnd = words[at + 19] as number;
+  into.pathStart = words[at + 20] as number;
+  into.pathEnd = words[at + 21] as number;
+  into.path2Start = words[at + 22] as number;
+  into.path2End = words[at + 23] as number;
 }
 
 /** Bytes of the three texts of `identity` as packIdentity writes them. */

@@ -21,6 +21,8 @@ const MAX_SERIAL = (1 << (31 - SLOT_BITS)) - 1;
 const MIN_SERIAL = 1 << (30 - SLOT_BITS);
 /** Batch buffer of one connection; larger frames are written from a buffer of their own. */
 export const BATCH_BYTES = 64 * 1024;
+/** Left free before what sockets read: the head of an answer may be longer than the NameNode's. */
+export const READ_HEADROOM_BYTES = 1024;
 
 /** A NameNode that has said FATAL closes the connection; after so long we do, and the other calls on it go elsewhere. */
 const FATAL_LINGER_MS = 1000;
@@ -80,7 +82,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       noDelay: settings.namenodeTcpNoDelay,
       keepAlive: true,
       onread: {
-        buffer: readBuffer,
+        buffer: readBuffer.subarray(READ_HEADROOM_BYTES),
         callback: (bytes) => {
           this.#onBytes(readBuffer, bytes);
           return true;
@@ -261,7 +263,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     pool.noteActivity();
     this.group.namenode.lastByteMs = pool.clock.nowMs;
     this.lastUseMs = pool.clock.nowMs;
-    const code = this.#assembler.feed(buffer, 0, bytes);
+    const code = this.#assembler.feed(buffer, READ_HEADROOM_BYTES, READ_HEADROOM_BYTES + bytes);
     if (code === FRAMES_OK) return;
     if (code === FRAMES_HELD) {
       this.held = true;

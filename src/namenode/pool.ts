@@ -9,7 +9,7 @@ import { type TimerWheel, WheelEntry } from '../shared/timer-wheel.ts';
 import { Block } from '../wire/block.ts';
 import { ReplyScan } from '../wire/reply-scan.ts';
 import type { RequestSplice } from '../wire/splice.ts';
-import { BATCH_BYTES, ConnectionState, type NameNodeConnection } from './connection.ts';
+import { BATCH_BYTES, ConnectionState, type NameNodeConnection, READ_HEADROOM_BYTES } from './connection.ts';
 import { ConnectionGroup } from './group.ts';
 import { NameNode } from './namenode.ts';
 import { probeNameNode } from './probe.ts';
@@ -63,7 +63,7 @@ export class NameNodePool {
   readonly owner: CallOwner;
   /** Client id of the router's own frames (connection context, ping, probe). */
   readonly clientId = randomBytes(16);
-  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  readonly readBuffer = Buffer.allocUnsafeSlow(READ_HEADROOM_BYTES + READ_BYTES);
   readonly replyScan = new ReplyScan();
   /** By nameservice, in the topology's order. */
   readonly namenodes: readonly (readonly NameNode[])[];

@@ -88,6 +88,9 @@ export class CallScan extends CallFields {
 const KNOWN_RPC_KINDS = 3;
 const KNOWN_RPC_OPS = 3;
 const LAST_HEADER_FIELD = 9;
+/** Fields 8 and 9. */
+const STATE_ID_TAG = 0x40;
+const FEDERATED_TAG = 0x4a;
 /** Bits of the fields that a header must have: 3 callId, 4 clientId. */
 const REQUIRED_HEADER_FIELDS = (1 << 3) | (1 << 4);
 const REQUIRED_REQUEST_HEADER_FIELDS = (1 << 1) | (1 << 2) | (1 << 3);
@@ -96,7 +99,7 @@ const wide = new Wide();
 
 /**
  * Scans the RpcRequestHeaderProto at the start of the frame buffer[start, end). Sets callId, retryCount (-1 when absent), clientId,
- * context, federated state, state id, rpcKind, rpcOp, headerStart and headerEnd, and the flag APPENDABLE.
+ * context, federated state, state id, rpcKind, rpcOp, headerStart, headerEnd and statelessEnd, and the flag APPENDABLE.
  */
 export function scanHeader(buffer: Buffer, start: number, end: number, scan: CallScan): number {
   resetHeader(scan, end - start);
@@ -107,10 +110,12 @@ export function scanHeader(buffer: Buffer, start: number, end: number, scan: Cal
   if (limit > end) return fail(scan, ScanWhy.TRUNCATED);
   scan.headerStart = at - start;
   scan.headerEnd = limit - start;
+  scan.statelessEnd = limit - start;
   if (scanUsualHeader(buffer, start, at, limit, scan)) return SCAN_OK;
 
   let seen = 0;
   let appendable: number = CallFlag.APPENDABLE;
+  let statesAt = limit;
   while (at < limit) {
     const tag = buffer[at++]!;
     if (tag < 0x80) {
@@ -159,12 +164,17 @@ export function scanHeader(buffer: Buffer, start: number, end: number, scan: Cal
         break;
       }
       default: {
-        appendable = 0;
+        if (tag !== STATE_ID_TAG && tag !== FEDERATED_TAG) appendable = 0;
+        else if (statesAt === limit) statesAt = at - 1;
         at = scanRareField(buffer, start, at - 1, limit, scan);
         if (at < 0) return fail(scan, scan.why);
+        continue;
       }
     }
+    // A field behind the state ids: they cannot be left out by leaving out the end.
+    if (statesAt !== limit) appendable = 0;
   }
+  if (appendable !== 0) scan.statelessEnd = statesAt - start;
   if ((seen & REQUIRED_HEADER_FIELDS) !== REQUIRED_HEADER_FIELDS) return fail(scan, ScanWhy.MISSING);
   scan.flags = appendable;
   return SCAN_OK;
@@ -172,7 +182,7 @@ export function scanHeader(buffer: Buffer, start: number, end: number, scan: Cal
 
 /**
  * The header as nearly every call has it, read without a loop: rpcKind 2, rpcOp 0, callId, a client id of 16 bytes, a retryCount of one
- * byte, in this order and nothing else. False: any other header, nothing was set.
+ * byte, then maybe a state id and a federated state, in this order and nothing else. False: any other header; what was set is set again.
  */
 function scanUsualHeader(buffer: Buffer, start: number, at: number, limit: number, scan: CallScan): boolean {
   if (buffer[at] !== 0x08 || buffer[at + 1] !== 2 || buffer[at + 2] !== 0x10) return false;
@@ -180,10 +190,11 @@ function scanUsualHeader(buffer: Buffer, start: number, at: number, limit: numbe
   const callId = readVarint32(buffer, at + 5, limit);
   if (callId < 0) return false;
   const idAt = at + 5 + varint32Size(callId);
-  if (idAt + 20 !== limit || buffer[idAt] !== 0x22 || buffer[idAt + 1] !== 16 || buffer[idAt + 18] !== 0x28)
-    return false;
+  const statesAt = idAt + 20;
+  if (statesAt > limit || buffer[idAt] !== 0x22 || buffer[idAt + 1] !== 16 || buffer[idAt + 18] !== 0x28) return false;
   const retryCount = buffer[idAt + 19]!;
   if (retryCount >= 0x80) return false;
+  if (statesAt < limit && !scanStates(buffer, start, statesAt, limit, scan)) return false;
   scan.rpcKind = 2;
   scan.rpcOp = 0;
   scan.callId = unzigzag32(callId);
@@ -194,12 +205,36 @@ function scanUsualHeader(buffer: Buffer, start: number, at: number, limit: numbe
   return true;
 }
 
+/** What nothing but observer reads brings, up to the end of the header: `40 STATEID` and `4a LENGTH STATE`, one of them or both. */
+function scanStates(buffer: Buffer, start: number, statesAt: number, limit: number, scan: CallScan): boolean {
+  let at = statesAt;
+  if (buffer[at] === STATE_ID_TAG) {
+    at = readVarint64(buffer, at + 1, limit, wide);
+    if (at < 0) return false;
+    scan.stateIdHigh = wide.high;
+    scan.stateIdLow = wide.low;
+  }
+  if (at < limit) {
+    if (buffer[at] !== FEDERATED_TAG) return false;
+    const bytes = readVarint32(buffer, at + 1, limit);
+    if (bytes < 0) return false;
+    at += 1 + varint32Size(bytes);
+    if (at + bytes !== limit) return false;
+    scan.federatedStart = at - start;
+    scan.federatedEnd = limit - start;
+  }
+  scan.hasStateId = buffer[statesAt] === STATE_ID_TAG;
+  scan.statelessEnd = statesAt - start;
+  return true;
+}
+
 function resetHeader(scan: CallScan, frameBytes: number): void {
   scan.flags = 0;
   scan.callId = -1;
   scan.retryCount = -1;
   scan.headerStart = 0;
   scan.headerEnd = 0;
+  scan.statelessEnd = 0;
   scan.clientIdStart = 0;
   scan.clientIdEnd = 0;
   scan.contextStart = 0;
@@ -233,7 +268,7 @@ function scanRareField(buffer: Buffer, start: number, at: number, limit: number,
     fail(scan, ScanWhy.MALFORMED);
     return -1;
   }
-  if (tag === 0x40) {
+  if (tag === STATE_ID_TAG) {
     const after = readVarint64(buffer, value, limit, wide);
     if (after < 0) {
       failNumber(scan, after);
@@ -244,7 +279,7 @@ function scanRareField(buffer: Buffer, start: number, at: number, limit: number,
     scan.stateIdLow = wide.low;
     return after;
   }
-  if (field <= LAST_HEADER_FIELD && tag !== 0x32 && tag !== 0x4a) {
+  if (field <= LAST_HEADER_FIELD && tag !== 0x32 && tag !== FEDERATED_TAG) {
     fail(scan, (tag & 7) >= 6 ? ScanWhy.MALFORMED : ScanWhy.WIRE_TYPE);
     return -1;
   }
@@ -253,7 +288,7 @@ function scanRareField(buffer: Buffer, start: number, at: number, limit: number,
     failNumber(scan, after);
     return -1;
   }
-  if (tag === 0x4a) {
+  if (tag === FEDERATED_TAG) {
     scan.federatedStart = value + varint32Size(readVarint32(buffer, value, limit)) - start;
     scan.federatedEnd = after - start;
   } else if (tag === 0x32) {

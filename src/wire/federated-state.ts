@@ -33,67 +33,30 @@ export class StateEntry {
 
 /** Reads the field at `at`; returns the position after it, negative for what cannot be read. */
 export function readStateEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
-  const after = readUsualEntry(buffer, at, end, entry);
-  return after > 0 ? after : readOddEntry(buffer, at, end, entry);
+  const usual = readUsualEntry(buffer, at, end, entry);
+  return usual < 0 ? readAnyField(buffer, at, end, entry) : usual;
 }
 
-/**
- * An entry as encoders write it: `0a LENGTH 0a LENGTH NAME 10 STATE_ID`, lengths below 128, a state id of up to eight bytes (56 bits) that ends
- * with the entry. 0: it is another one.
- */
+/** An entry as every encoder writes it: `0a LENGTH 0a LENGTH NAME 10 STATEID`, its lengths in one byte each. Negative: it is another. */
 function readUsualEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
-  // Behind the end it reads what is not there (undefined) or not its own, and the last comparison fails.
-  const length = buffer[at + 1]!;
-  const nameLength = buffer[at + 3]!;
-  const nameEnd = at + 4 + nameLength;
-  const after = at + 2 + length;
-  let last = after - 1;
-  const bytes = last - nameEnd;
-  if (
-    buffer[at] !== ENTRY_TAG ||
-    buffer[at + 2] !== NAME_TAG ||
-    (length | nameLength) >= 0x80 ||
-    !(bytes >= 1 && bytes <= 8) ||
-    buffer[nameEnd] !== STATE_ID_TAG ||
-    after > end
-  )
-    return 0;
-  let high = buffer[last]!;
-  if (high >= 0x80) return 0;
-  let low = 0;
-  if (bytes <= 4) {
-    low = high;
-    high = 0;
-    while (--last > nameEnd) {
-      const byte = buffer[last]!;
-      if (byte < 0x80) return 0;
-      low = (low << 7) | (byte & 0x7f);
-    }
-  } else {
-    // Bits 28 and above: of the lower half its upper four, the rest of the upper half.
-    const middle = nameEnd + 4;
-    while (--last > middle) {
-      const byte = buffer[last]!;
-      if (byte < 0x80) return 0;
-      high = (high << 7) | (byte & 0x7f);
-    }
-    for (; last > nameEnd; last--) {
-      const byte = buffer[last]!;
-      if (byte < 0x80) return 0;
-      low = (low << 7) | (byte & 0x7f);
-    }
-    low |= high << 28;
-    high >>>= 4;
+  const bytes = buffer[at + 1] as number;
+  const nameBytes = buffer[at + 3] as number;
+  const after = at + 2 + bytes;
+  const nameEnd = at + 4 + nameBytes;
+  if (buffer[at] !== ENTRY_TAG || bytes >= 0x80 || after > end || buffer[at + 2] !== NAME_TAG || nameBytes >= 0x80) {
+    return -1;
   }
+  if (buffer[nameEnd] !== STATE_ID_TAG) return -1;
+  if (readVarint64(buffer, nameEnd + 1, after, wide) !== after) return -1;
   entry.isEntry = true;
   entry.nameStart = at + 4;
   entry.nameEnd = nameEnd;
-  entry.high = high;
-  entry.low = low;
+  entry.high = wide.high;
+  entry.low = wide.low;
   return after;
 }
 
-function readOddEntry(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
+function readAnyField(buffer: Buffer, at: number, end: number, entry: StateEntry): number {
   entry.isEntry = false;
   const valueAt = readVarint64(buffer, at, end, wide);
   if (valueAt < 0) return valueAt;

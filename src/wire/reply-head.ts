@@ -37,9 +37,9 @@ export const SUCCESS_HEAD_BYTES = 31;
 /** The same for an error head, beside client id, class name and message. */
 export const ERROR_HEAD_BYTES = 49;
 
-/** What `writeSuccessHead` writes. */
-export function successHeadBytes(callId: number, idBytes: number, retryCount: number): number {
-  const headerBytes = successHeaderBytes(callId, idBytes, zigzag32(retryCount));
+/** What `writeSuccessHead` writes, and the bytes of further fields. */
+export function successHeadBytes(callId: number, idBytes: number, retryCount: number, moreBytes = 0): number {
+  const headerBytes = successHeaderBytes(callId, idBytes, zigzag32(retryCount)) + moreBytes;
   return 4 + varint32Size(headerBytes) + headerBytes;
 }
 

@@ -7,13 +7,14 @@
  *
  *   5 retryCount     := the tag by which the reply will be matched
  *   7 callerContext  := {1 context := the router's text}, the signature of the client's own stays
- *   8 stateId        := only when present
+ *   8 stateId        := only for observers
  *
- * That holds for a header of the fields 1–5 and 7, each once (APPENDABLE). Of any other header the fields 1, 2, 3, 4, 6 and 7 are
- * copied first: state ids of the client must not reach a NameNode that was not chosen for them.
+ * State ids of the client (8 and 9) must not reach a NameNode that was not chosen for them. Clients write them last: from a header that
+ * otherwise holds the fields 1–5 and 7, each once (APPENDABLE), they are left out by ending it there. Of any other header the fields 1, 2,
+ * 3, 4, 6 and 7 are copied first.
  *
- * The usual header (rpcKind 2, rpcOp 0, callId, a client id of 16 bytes, maybe a retryCount) is written anew instead, with 5 last: client
- * id and context are the same from call to call of a client, and are one copy.
+ * The usual header (rpcKind 2, rpcOp 0, callId, a client id of 16 bytes, maybe a retryCount) is written anew instead, with 5 and 8 last:
+ * client id and context are the same from call to call of a client, and are one copy.
  */
 import { type CallFields, CallFlag } from '../handoff/link.ts';
 import { type Block, copyBlock } from './block.ts';
@@ -123,12 +124,11 @@ function copyFrame(
     : copyBlock(outBlock, at, frameBlock, start, end);
 }
 
-/** Whether the header is made of nothing but `08 02 10 00`, call id, a client id of the usual length and maybe a retryCount. */
+/** Whether the header is made of nothing but `08 02 10 00`, call id, a client id of the usual length, maybe a retryCount and state ids. */
 function isUsual(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): boolean {
   const at = start + fields.headerStart;
   return (
     splice.prefix !== null &&
-    !splice.stateIdPresent &&
     (fields.flags & CallFlag.APPENDABLE) !== 0 &&
     fields.contextEnd === fields.contextStart &&
     fields.clientIdEnd - fields.clientIdStart === USUAL_CLIENT_ID_BYTES &&
@@ -140,7 +140,7 @@ function isUsual(frame: Buffer, start: number, fields: CallFields, splice: Reque
   );
 }
 
-/** Writes the delimited header of a call that `isUsual`: `08 02 10 00 18 CALLID`, the fields 4 and 7, `28 TAG`. */
+/** Writes the delimited header of a call that `isUsual`: `08 02 10 00 18 CALLID`, the fields 4 and 7, `28 TAG`, maybe `40 STATEID`. */
 function writeUsualHeader(
   out: Buffer,
   at: number,
@@ -162,14 +162,21 @@ function writeUsualHeader(
   out.set(prefix.fields, next);
   next += prefix.fields.length;
   out[next] = 0x28;
-  return writeVarint32(out, next + 1, zigzag32(splice.tag));
+  next = writeVarint32(out, next + 1, zigzag32(splice.tag));
+  return splice.stateIdPresent ? writeStateId(out, next, splice) : next;
+}
+
+function writeStateId(out: Buffer, at: number, splice: RequestSplice): number {
+  out[at] = 0x40;
+  return writeVarint64(out, at + 1, splice.stateIdHigh, splice.stateIdLow);
 }
 
 /** Length of what `writeUsualHeader` writes, without its prefix; prepares the context. */
 function usualHeaderBytes(frame: Buffer, start: number, fields: CallFields, splice: RequestSplice): number {
   const prefix = splice.prefix as ContextPrefix;
   prefix.setCall(frame, start + fields.clientIdStart, fields.callId);
-  return 6 + varint32Size(zigzag32(fields.callId)) + prefix.fields.length + varint32Size(zigzag32(splice.tag));
+  const tagBytes = varint32Size(zigzag32(splice.tag));
+  return 6 + varint32Size(zigzag32(fields.callId)) + prefix.fields.length + tagBytes + stateIdBytesOf(splice);
 }
 
 /** Writes the delimited header of any call. */
@@ -182,7 +189,6 @@ function writeHeader(
   splice: RequestSplice,
 ): number {
   const headerStart = start + fields.headerStart;
-  const headerEnd = start + fields.headerEnd;
   const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
   const { prefix } = splice;
   const contextBytes = contextBytesOf(frame, start, fields, splice);
@@ -191,8 +197,8 @@ function writeHeader(
 
   let next = writeVarint32(out, at, headerBytes);
   next = appendable
-    ? copyBytes(out, next, frame, headerStart, headerEnd)
-    : copyKept(out, next, frame, headerStart, headerEnd);
+    ? copyBytes(out, next, frame, headerStart, start + fields.statelessEnd)
+    : copyKept(out, next, frame, headerStart, start + fields.headerEnd);
   out[next++] = 0x28;
   next = writeVarint32(out, next, zigzag32(splice.tag));
   out[next++] = 0x3a;
@@ -203,11 +209,7 @@ function writeHeader(
     prefix === null
       ? copyBytes(out, next, splice.context, splice.contextStart, splice.contextEnd)
       : writePlainContext(out, next, prefix, splice.callId);
-  if (splice.stateIdPresent) {
-    out[next++] = 0x40;
-    next = writeVarint64(out, next, splice.stateIdHigh, splice.stateIdLow);
-  }
-  return next;
+  return splice.stateIdPresent ? writeStateId(out, next, splice) : next;
 }
 
 /** Length of the frame that `spliceRequest` writes, without its length prefix: what the NameNode compares with its limit. */
@@ -249,13 +251,16 @@ function headerBytesOf(
   splice: RequestSplice,
   embeddedBytes: number,
 ): number {
-  const headerStart = start + fields.headerStart;
-  const headerEnd = start + fields.headerEnd;
   const appendable = (fields.flags & CallFlag.APPENDABLE) !== 0;
-  let bytes = appendable ? headerEnd - headerStart : measureKept(frame, headerStart, headerEnd);
+  let bytes = appendable
+    ? fields.statelessEnd - fields.headerStart
+    : measureKept(frame, start + fields.headerStart, start + fields.headerEnd);
   bytes += 1 + varint32Size(zigzag32(splice.tag)) + 1 + varint32Size(embeddedBytes) + embeddedBytes;
-  if (splice.stateIdPresent) bytes += 1 + varint64Size(splice.stateIdHigh, splice.stateIdLow);
-  return bytes;
+  return bytes + stateIdBytesOf(splice);
+}
+
+function stateIdBytesOf(splice: RequestSplice): number {
+  return splice.stateIdPresent ? 1 + varint64Size(splice.stateIdHigh, splice.stateIdLow) : 0;
 }
 
 function changesBody(fields: CallFields, splice: RequestSplice): boolean {

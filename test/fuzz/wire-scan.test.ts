@@ -76,7 +76,7 @@ function hasLongNumber(frame: Buffer): boolean {
   return false;
 }
 
-const counts = { ok: 0, unsure: 0, bad: 0, appendable: 0 };
+const counts = { ok: 0, unsure: 0, bad: 0, appendable: 0, stateful: 0 };
 
 function count(code: number): void {
   if (code === SCAN_OK) counts.ok++;
@@ -85,7 +85,7 @@ function count(code: number): void {
 }
 
 function resetCounts(): void {
-  Object.assign(counts, { ok: 0, unsure: 0, bad: 0, appendable: 0 });
+  Object.assign(counts, { ok: 0, unsure: 0, bad: 0, appendable: 0, stateful: 0 });
 }
 
 function expectEachOften(): void {
@@ -123,7 +123,12 @@ describe('call scan', () => {
         }
         if ((scan.flags & CallFlag.APPENDABLE) !== 0) {
           counts.appendable++;
-          expect(has('traceInfo') || has('stateId') || has('routerFederatedState')).toBe(false);
+          // Up to there no field is another than it was, and nothing but state ids is left out.
+          const first = decoded(HEADER, frame, scan.headerStart, scan.statelessEnd)!;
+          const { stateId: _, routerFederatedState: __, ...others } = seen as Record<string, unknown>;
+          expect({ ...first }).toEqual({ ...others });
+          expect(has('traceInfo')).toBe(false);
+          if (has('stateId') || has('routerFederatedState')) counts.stateful++;
           // Only enum values that are not known, of rpcKind and rpcOp.
           for (const raw of (seen as { $unknowns?: Uint8Array[] }).$unknowns ?? [])
             expect([0x08, 0x10]).toContain(raw[0]);
@@ -133,6 +138,7 @@ describe('call scan', () => {
     );
     expectEachOften();
     expect(counts.appendable).toBeGreaterThan(20);
+    expect(counts.stateful).toBeGreaterThan(5);
   });
 
   it('agrees with a decoder about request headers and messages', () => {

@@ -76,7 +76,8 @@ describe('scan of recorded calls', () => {
     const { scan, codes, text } = scanAll(vector('23-router-to-namenode-mkdirs-request').subarray(4), 1);
     expect(codes).toEqual([SCAN_OK, SCAN_OK, SCAN_OK]);
     expect(text(scan.contextStart + 2, scan.contextEnd)).toMatch(/^clientIp:127\.0\.0\.1,.*,clientCallId:100$/);
-    expect(scan).toMatchObject({ hasStateId: true, stateIdHigh: -0x8000_0000, stateIdLow: 0, flags: 0 });
+    expect(scan).toMatchObject({ hasStateId: true, stateIdHigh: -0x8000_0000, stateIdLow: 0 });
+    expect(scan).toMatchObject({ flags: CallFlag.APPENDABLE, statelessEnd: scan.contextEnd });
     expect(text(scan.pathStart, scan.pathEnd)).toBe('/dest/x');
   });
 
@@ -142,8 +143,47 @@ describe('scan of headers', () => {
     expect(flagsOf({})).toBe(CallFlag.APPENDABLE);
     expect(flagsOf({ callerContext: { context: 'CLI', signature: Buffer.from('s') } })).toBe(CallFlag.APPENDABLE);
     expect(flagsOf({ traceInfo: { traceId: -1, parentId: 2, spanContext: Buffer.from('x') } })).toBe(0);
-    expect(flagsOf({ stateId: 5 })).toBe(0);
-    expect(flagsOf({ routerFederatedState: Buffer.from('x') })).toBe(0);
+    expect(flagsOf({ stateId: 5, traceInfo: { traceId: 1 } })).toBe(0);
+  });
+
+  const ids = '0802100018102210abb53d07b2ac4da79ed9b80d7118666a2800';
+  const appendable = (to: number, states: object) => ({ flags: CallFlag.APPENDABLE, statelessEnd: 1 + to, ...states });
+  const stateless = { hasStateId: false, federatedStart: 0, federatedEnd: 0 };
+  const state = (high: number, low: number) => ({ hasStateId: true, stateIdHigh: high, stateIdLow: low });
+  const federated = (from: number, to: number) => ({ federatedStart: 1 + from, federatedEnd: 1 + to });
+  it.each([
+    ['nothing behind the ids', ids, appendable(26, stateless)],
+    ['a state id', `${ids}4005`, appendable(26, { ...stateless, ...state(0, 5) })],
+    ['a negative state id', `${ids}4080808080808080808001`, appendable(26, state(-0x8000_0000, 0))],
+    ['a federated state', `${ids}4a03616263`, appendable(26, { ...stateless, ...federated(28, 31) })],
+    ['an empty federated state', `${ids}4a00`, appendable(26, { ...stateless, ...federated(28, 28) })],
+    ['both', `${ids}40054a03616263`, appendable(26, { ...state(0, 5), ...federated(30, 33) })],
+    ['both, in the other order', `${ids}4a036162634005`, appendable(26, { ...state(0, 5), ...federated(28, 31) })],
+    ['both after a retryCount of two bytes', `${ids.slice(0, -2)}80014a036162634005`, appendable(27, state(0, 5))],
+    ['both after a context', `${ids}3a020a0040054a0161`, appendable(30, { ...state(0, 5), ...federated(34, 35) })],
+    ['a state id, then a context', `${ids}40053a020a00`, { flags: 0, ...state(0, 5) }],
+    ['a federated state between the ids', `0802100018104a0161${ids.slice(12)}`, { flags: 0, ...federated(8, 9) }],
+    ['a state id, then an unknown field', `${ids}40055200`, { flags: 0, ...state(0, 5) }],
+  ])('with %s', (_, hex, expected) => {
+    const { scan, codes } = scanAll(delimited(Buffer.from(hex, 'hex')));
+    expect(codes[0]).toBe(SCAN_OK);
+    expect(scan).toMatchObject({ callId: 8, ...expected });
+    expect(scan.retryCount).toBe(hex.includes('8001') && !hex.includes('4080') ? 64 : 0);
+  });
+
+  it.each([
+    ['a repeated state id', `${ids}40004001`, unsure(ScanWhy.REPEATED)],
+    ['a repeated federated state', `${ids}4a004a00`, unsure(ScanWhy.REPEATED)],
+    ['a state id of another wire type', `${ids}4200`, unsure(ScanWhy.WIRE_TYPE)],
+    ['a federated state of another wire type', `${ids}4800`, unsure(ScanWhy.WIRE_TYPE)],
+    ['a federated state with a length longer than needed', `${ids}4a810061`, unsure(ScanWhy.NOT_SHORTEST)],
+    ['a state id without a value', `${ids}40`, bad(ScanWhy.TRUNCATED)],
+    ['a state id of 11 bytes', `${ids}40ffffffffffffffffffff01`, bad(ScanWhy.MALFORMED)],
+    ['a federated state without a length', `${ids}40004a`, bad(ScanWhy.TRUNCATED)],
+    ['a federated state that runs out of the header', `${ids}4a0461`, bad(ScanWhy.TRUNCATED)],
+  ])('with %s', (_, hex, expected) => {
+    const { scan, codes } = scanAll(delimited(Buffer.from(hex, 'hex')));
+    expect({ code: codes[0], why: scan.why }).toEqual(expected);
   });
 
   it('forgets the call before', () => {
@@ -253,6 +293,7 @@ describe('splice', () => {
   };
 
   const own = { callerContext: { context: 'CLI', signature: Buffer.from('signed') } };
+  const observer = { stateIdPresent: true, stateIdHigh: 0, stateIdLow: 123_456_789 };
 
   it('appends tag and context, keeps ids and signature', () => {
     const { header: spliced, message } = splice(
@@ -268,6 +309,48 @@ describe('splice', () => {
       callerContext: { context: 'clientIp:1.2.3.4', signature: Buffer.from('signed') },
     });
     expect(message).toEqual({ src: '/a/b', dst: '/c' });
+  });
+
+  const federated = { routerFederatedState: Buffer.from('0a090a036e733010959aef3a', 'hex') };
+  it.each([
+    ['of a usual header', {}, { prefix: new ContextPrefix('1.2.3.4', 5), callId: 7 }],
+    ['of a usual header, for an observer', {}, { prefix: new ContextPrefix('1.2.3.4', 5), callId: 7, ...observer }],
+    ['of a header without a prefix', {}, {}],
+    ['of a header with a context', own, {}],
+    ['of a header with a context, for an observer', own, observer],
+    ['of a header with a retryCount of two bytes', { retryCount: 64 }, observer],
+  ])('leaves out the state ids at the end %s, and nothing else', (_, fields, change) => {
+    const written = (states: object) =>
+      splice(callFrame(header({ ...fields, ...states }), requestHeader, rename), change).bytes.toString('hex');
+    const without = written({});
+    expect(written(federated)).toBe(without);
+    expect(written({ stateId: 3 })).toBe(without);
+    expect(written({ stateId: -1, ...federated })).toBe(without);
+  });
+
+  it.each([
+    [0, 0],
+    [0, -1],
+    [7, 3],
+    [0x7fff_ffff, -1],
+  ])('writes the state id %i·2^32 + %i last into a usual header', (stateIdHigh, stateIdLow) => {
+    const prefix = new ContextPrefix('1.2.3.4', 5);
+    const stateId = { stateIdPresent: true, stateIdHigh, stateIdLow };
+    const { header: spliced } = splice(callFrame(header(federated), requestHeader, rename), {
+      prefix,
+      callId: 7,
+      ...stateId,
+    });
+    const { stateId: written, ...others } = spliced;
+    expect(BigInt(written as number)).toBe((BigInt(stateIdHigh) << 32n) | BigInt(stateIdLow >>> 0));
+    expect(others).toEqual({
+      rpcKind: 'RPC_PROTOCOL_BUFFER',
+      rpcOp: 'RPC_FINAL_PACKET',
+      callId: 7,
+      clientId: CLIENT_ID,
+      retryCount: 77,
+      callerContext: { context: `clientIp:1.2.3.4,clientPort:5,clientId:${CLIENT_ID.toString('hex')},clientCallId:7` },
+    });
   });
 
   it('keeps only fields 1, 2, 3, 4, 6 and 7 of a header with a state', () => {

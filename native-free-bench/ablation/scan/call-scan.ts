@@ -66,6 +66,7 @@ export function scanHeader(buffer: Buffer, start: number, end: number, scan: Cal
   scan.flags = CallFlag.APPENDABLE;
   scan.headerStart = at - start;
   scan.headerEnd = limit - start;
+  scan.statelessEnd = limit - start;
   scan.clientIdStart = (reader.starts[4] as number) - start;
   scan.clientIdEnd = scan.clientIdStart + header.clientId.length;
   scan.contextStart = 0;
