@@ -13,6 +13,7 @@ import { counterSubjects } from './counters.ts';
 import { frameSubjects } from './frames.ts';
 import { hopSubjects } from './hops.ts';
 import { mountSubjects } from './mounts.ts';
+import { observerSubjects } from './observers.ts';
 import { recordSubjects } from './records.ts';
 import { replySubjects } from './replies.ts';
 import { compare, markdownReport, type OperationResult, printReport } from './report.ts';
@@ -26,6 +27,7 @@ const warmupMs = Math.min(300, timeMs);
 
 await using records = recordSubjects();
 await using hops = await hopSubjects();
+await using observers = observerSubjects();
 const subjects: readonly Subject[] = [
   ...frameSubjects(),
   ...callSubjects(),
@@ -34,6 +36,7 @@ const subjects: readonly Subject[] = [
   ...hops.subjects,
   ...replySubjects(),
   ...counterSubjects(),
+  ...observers.subjects,
 ];
 const operations: OperationResult[] = [];
 for (const subject of subjects) {

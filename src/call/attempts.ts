@@ -283,12 +283,17 @@ export class Attempts implements AttemptOwner {
       return;
     }
     call.lostAlone++;
+    if (call.asObserver && call.lostAlone < MAX_LOST_ALONE) {
+      // Whether the observer lives on or not: what it did not answer the active may, alone too.
+      call.suspect = true;
+      this.route(call);
+      return;
+    }
     call.place = Place.PROBING;
     this.#engine.pool.probe(namenode, (alive) => {
       leave(call, Place.PROBING);
-      // The NameNode ended with it, not only the connection: another one is asked, but no third. What only an observer did not answer the
-      // active may, alone too.
-      if ((alive && !call.asObserver) || call.lostAlone >= MAX_LOST_ALONE) {
+      // The NameNode ended with it, not only the connection: another one is asked, but no third.
+      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
         this.#engine.fail(
           call,
           Failure.IO,
@@ -296,7 +301,7 @@ export class Attempts implements AttemptOwner {
         );
         return;
       }
-      call.suspect = alive;
+      call.suspect = false;
       this.route(call);
     });
   }

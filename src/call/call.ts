@@ -11,9 +11,11 @@ import type { Method } from './method.ts';
  *
  * - FREE: in the engine's pool
  * - RESOLVING: on the stack of the engine, between two places
- * - WAITING: in the queue of a connection group, for a connection that is open and writable; leaves when one is, or when connecting failed
+ * - WAITING: in the queue of a connection group, for a connection that is open and writable; leaves when one is, when connecting failed, or
+ *   when that takes too long
  * - SUSPECT: in the suspects of a group, for a connection of its own; leaves when that is open
- * - IN_FLIGHT: in a slot of a NameNode connection, written to it; leaves by its reply or by the loss of the connection
+ * - IN_FLIGHT: in a slot of a NameNode connection, written to it; leaves by its reply, by the loss of the connection, or
+ *   when it is an observer's that takes too long
  * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
  * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
  * - REFRESHING: a read for an observer, in the queue of its nameservice; leaves when the active NameNode was heard of, or after a while
@@ -103,7 +105,7 @@ export class Call extends WheelEntry {
   asObserver = false;
   /** A part of a call that observers may not answer: what a change looks at before is to be as new as it would be in a NameNode. */
   ofActive = false;
-  /** No observer is asked any more; how many were, and how often it has waited for an msync; since when, or for an observer's connection. */
+  /** No observer is asked any more; how many were, and how often it has waited for an msync; since when it waits, for that or an observer. */
   leavesObservers = false;
   observersTried = 0;
   refreshWaits = 0;

@@ -80,9 +80,13 @@ export class ObserverChoice {
     this.#shared.hold(nameservice, namenode, this.#engine.clock.stamp, FIRST_HOLD_MS, LAST_HOLD_MS);
   }
 
+  hasReached({ number }: NameNode, floor: number): boolean {
+    return (this.#seen[number] as number) >= floor;
+  }
+
   /** 0 when it is known to have what the call needs. */
   #lagOf(namenode: NameNode, floor: number): number {
-    if ((this.#seen[namenode.number] as number) >= floor) return 0;
+    if (this.hasReached(namenode, floor)) return 0;
     return Math.max(0, this.#shared.behindOf(namenode.nameservice, namenode.index)) / TRANSACTIONS_PER_CALL;
   }
 

@@ -102,6 +102,7 @@ export class ObserverReads {
     if (this.settings.enabled[call.nameservice] !== true) return;
     call.sentEpoch = this.shared.read(call.nameservice, this.#state).epoch;
     if (!call.asObserver) return;
+    call.waitingSinceMs = call.sentMs;
     this.#asked.push(call);
     if (this.#patience.wheelSlot < 0) this.#engine.wheel.add(this.#patience, this.settings.patienceMs);
   }
@@ -251,13 +252,19 @@ export class ObserverReads {
     const { clock, wheel } = this.#engine;
     const beforeMs = clock.nowMs - this.settings.patienceMs;
     const first = this.#asked.head;
-    if (first !== null && beforeMs - first.sentMs > STALL_MS && !this.#hasLooked) {
+    if (first !== null && beforeMs - first.waitingSinceMs > STALL_MS && !this.#hasLooked) {
       this.#hasLooked = true;
       wheel.add(this.#patience, LOOK_MS);
       return;
     }
     this.#hasLooked = false;
-    for (let call = this.#asked.head; call !== null && call.sentMs <= beforeMs; call = this.#asked.head) {
+    for (let call = this.#asked.head; call !== null && call.waitingSinceMs <= beforeMs; call = this.#asked.head) {
+      if (this.#isSlow(call)) {
+        call.waitingSinceMs = clock.nowMs;
+        this.#asked.remove(call);
+        this.#asked.push(call);
+        continue;
+      }
       const connection = call.connection as NameNodeConnection;
       connection.giveUp(call);
       call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
@@ -267,7 +274,14 @@ export class ObserverReads {
       this.goOn(call);
     }
     const oldest = this.#asked.head;
-    if (oldest !== null) wheel.add(this.#patience, oldest.sentMs - beforeMs);
+    if (oldest !== null) wheel.add(this.#patience, oldest.waitingSinceMs - beforeMs);
+  }
+
+  /** Its observer has what the call needs and answers others: the call takes long, elsewhere as well. */
+  #isSlow(call: Call): boolean {
+    const namenode = this.#namenodeOf(call);
+    const { clock } = this.#engine;
+    return this.#choice.hasReached(namenode, call.floor) && namenode.isAlive(clock.nowMs, this.settings.patienceMs);
   }
 
   #namenodeOf(call: Call): NameNode {

@@ -54,8 +54,7 @@ export class Answer {
 export function afterAnswer(now: State, answer: Answer, next: State): boolean {
   const { namenode, proof, txid } = answer;
   const isActive = now.active === namenode;
-  if (txid === NO_TXID && proof >= Proof.READ)
-    return forget(now, isActive || proof === Proof.ACTIVE ? namenode : NO_NAMENODE, next);
+  if (txid === NO_TXID && proof >= Proof.READ) return forget(now, answer, next);
   if (proof === Proof.NONE || answer.sentEpoch !== now.epoch) return false;
   if (proof === Proof.OBSERVER) {
     // An observer applies only what was written for good, so it may be ahead of what this router has heard of the active.
@@ -71,11 +70,15 @@ export function afterAnswer(now: State, answer: Answer, next: State): boolean {
 }
 
 /**
- * State ids are switched off there, and a client sees what none tells: with what is known an observer could be asked that does not have it.
- * So even when it was asked in an earlier epoch.
+ * State ids are switched off there, and a client sees what none tells: with what is known, or what answers on their way tell, an observer
+ * could be asked that does not have it. So even when it was asked in an earlier epoch, and when nothing was known.
  */
-function forget(now: State, active: number, next: State): boolean {
-  return (now.txid !== NO_TXID || now.active !== active) && begin(now, active, NO_TXID, next);
+function forget(now: State, { namenode, proof }: Answer, next: State): boolean {
+  const isActive = now.active === namenode;
+  if (isActive && now.txid === NO_TXID) return false;
+  // A read does not prove another one than the active that is known: who is it a change will tell, or the next read that has a state id.
+  const active = isActive || proof === Proof.ACTIVE || now.active === NO_NAMENODE ? namenode : NO_NAMENODE;
+  return begin(now, active, NO_TXID, next);
 }
 
 function raise(now: State, txid: number, next: State): boolean {

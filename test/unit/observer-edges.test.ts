@@ -109,6 +109,20 @@ describe('an observer that', () => {
     expect(rig.counted()).toMatchObject({ observerUnreachable: 1, holds: 1 });
   });
 
+  it('loses a call that is alone is not asked for a sign of life before the active is asked', async () => {
+    const { rig, first, second } = await startWithTwo();
+    const client = await rig.connectAndWrite();
+    for (const observer of [first, second]) {
+      observer.handler = (call) => call.reset();
+      observer.holdsStateQuestions = true;
+    }
+    const startedMs = performance.now();
+    expect(await client.read()).toBe(AT_ACTIVE);
+    // Such a question is given up after 5 s.
+    expect(performance.now() - startedMs).toBeLessThan(4000);
+    expect(rig.counted()).toMatchObject({ observerUnreachable: 2 });
+  });
+
   it('takes no more bytes keeps nobody waiting for longer than one that does not answer', async () => {
     const { rig } = await startWithTwo({ keys: { 'dfs.federation.router.connection.pool-size': '1' } });
     const client = await rig.connectAndWrite();

@@ -180,6 +180,28 @@ describe('an observer that', () => {
     expect(rig.counted()).toMatchObject({ observerTimedOut: calls, activeReads: calls });
     expect(first.callsOf(READ)).toHaveLength(calls);
   });
+
+  it('takes long for one call and answers others keeps it: it would take as long elsewhere', async () => {
+    const rig = await start({ nameservices: { ns0: ['active', 'observer'] } });
+    const [active, observer] = [rig.namenode(0), rig.namenode(1)];
+    [active.stateId, observer.stateId] = [AT_ACTIVE, AT_FIRST];
+    const [client, other] = [await rig.connectAndWrite(), await rig.connectAndWrite()];
+    const answer = observer.handler;
+    const slow: NameNodeCall[] = [];
+    observer.handler = (call) => {
+      slow.push(call);
+      observer.handler = answer;
+    };
+    client.sendRead('/ns0/large');
+    while (slow.length === 0) await other.call('getHAServiceState', {});
+    const sentMs = performance.now();
+    while (performance.now() - sentMs < 3 * PATIENCE_MS) expect(await other.read()).toBe(AT_FIRST);
+    expect(active.callsOf(READ)).toHaveLength(0);
+    slow[0]?.succeed({ fs: fileStatus(AT_FIRST) });
+    expect(await client.receiveRead()).toBe(AT_FIRST);
+    expect(rig.counted()).not.toHaveProperty('observerTimedOut');
+    expect(rig.counted()).not.toHaveProperty('holds');
+  });
 });
 
 describe('a read', () => {

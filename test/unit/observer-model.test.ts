@@ -13,36 +13,54 @@ import { Kind, type Scenario } from '../support/observer-model/world.ts';
  */
 
 const LIMIT_MS = 300_000;
+const READS = [Kind.READ];
+const WRITES = [Kind.WRITE];
 const CHANGES = [Kind.READ, Kind.WRITE];
 const ALL_KINDS = [Kind.READ, Kind.WRITE, Kind.MSYNC];
 
 const SCENARIOS = {
-  calm: { operations: [2, 2], kinds: ALL_KINDS, second: 'federated', budget: {} },
-  refreshes: { operations: [2, 1], kinds: ALL_KINDS, second: 'federated', budget: { EXPIRIES: 2, LOSSES: 1 } },
+  calm: { operations: [2, 2], kinds: [ALL_KINDS, ALL_KINDS], second: 'federated', budget: {} },
+  refreshes: {
+    operations: [2, 1],
+    kinds: [ALL_KINDS, ALL_KINDS],
+    second: 'federated',
+    budget: { EXPIRIES: 2, LOSSES: 1 },
+  },
   restart: {
     operations: [2, 1],
-    kinds: CHANGES,
+    kinds: [CHANGES, CHANGES],
     second: 'federated',
     budget: { RESTARTS: 1, ABANDONED: 1, LOSSES: 1 },
   },
-  failover: { operations: [2, 1], kinds: ALL_KINDS, second: 'federated', budget: { FAILOVERS: 1, UNSYNCED: 1 } },
+  failover: {
+    operations: [2, 1],
+    kinds: [ALL_KINDS, ALL_KINDS],
+    second: 'federated',
+    budget: { FAILOVERS: 1, UNSYNCED: 1 },
+  },
   lateAnswers: {
     operations: [1, 1],
-    kinds: ALL_KINDS,
+    kinds: [ALL_KINDS, ALL_KINDS],
     second: 'federated',
     budget: { FAILOVERS: 2, RESTARTS: 1, UNSYNCED: 1, ABANDONED: 1 },
     tells: true,
   },
-  stateIdsOff: { operations: [2, 1], kinds: CHANGES, second: 'federated', budget: { STATE_IDS_OFF: 1, FAILOVERS: 1 } },
+  stateIdsOff: { operations: [3, 1], kinds: [CHANGES, CHANGES], second: 'federated', budget: { STATE_IDS_OFF: 1 } },
+  stateIdsOffAfter: {
+    operations: [3, 1],
+    kinds: [READS, WRITES],
+    second: 'federated',
+    budget: { STATE_IDS_OFF: 1, FAILOVERS: 1 },
+  },
   observersWithout: {
     operations: [2, 2],
-    kinds: CHANGES,
+    kinds: [CHANGES, CHANGES],
     second: 'federated',
     budget: {},
     observersWithoutStateIds: true,
   },
-  plain: { operations: [2, 1], kinds: CHANGES, second: 'plain', budget: { FAILOVERS: 1 } },
-  hostile: { operations: [1, 2], kinds: CHANGES, second: 'hostile', budget: { FAILOVERS: 1 } },
+  plain: { operations: [2, 1], kinds: [CHANGES, CHANGES], second: 'plain', budget: { FAILOVERS: 1 } },
+  hostile: { operations: [1, 2], kinds: [CHANGES, CHANGES], second: 'hostile', budget: { FAILOVERS: 1 } },
 } satisfies Record<string, Scenario>;
 type Name = keyof typeof SCENARIOS;
 const NAMES = Object.keys(SCENARIOS) as Name[];
@@ -131,6 +149,32 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     rules: { afterAnswer: (now, answer, next) => answer.txid !== NO_TXID && real.afterAnswer(now, answer, next) },
     scenario: 'stateIdsOff',
     breaks: 'refresh',
+  },
+  'an answer without a state id tells nothing when it was asked in an earlier epoch': {
+    rules: {
+      afterAnswer: (now, answer, next) =>
+        (answer.txid !== NO_TXID || answer.sentEpoch === now.epoch) && real.afterAnswer(now, answer, next),
+    },
+    scenario: 'stateIdsOff',
+    breaks: 'I1/I2',
+  },
+  'a read without a state id tells nothing when another NameNode is the proved one': {
+    rules: {
+      afterAnswer: (now, answer, next) =>
+        (answer.txid !== NO_TXID || answer.proof === Proof.ACTIVE || answer.namenode === now.active) &&
+        real.afterAnswer(now, answer, next),
+    },
+    scenario: 'stateIdsOffAfter',
+    breaks: 'I1/I2',
+  },
+  'an answer without a state id tells nothing when nothing is known': {
+    rules: {
+      afterAnswer: (now, answer, next) =>
+        (answer.txid !== NO_TXID || answer.proof === Proof.ACTIVE || now.active !== NO_NAMENODE) &&
+        real.afterAnswer(now, answer, next),
+    },
+    scenario: 'stateIdsOff',
+    breaks: 'I1/I2',
   },
   'an answer without a state id is one of state 0': {
     rules: withAnswer((answer) => {

@@ -52,6 +52,7 @@ export class StateWords {
     this.#observers = new Int32Array(shared, nameservices * (8 + 4 * Word.COUNT));
   }
 
+  /** What is known by now; returns `into`. */
   read(nameservice: number, into: State): State {
     this.#whole[0] = this.#states[nameservice] as bigint;
     const high = this.#halves[HIGH] as number;

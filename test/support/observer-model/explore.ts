@@ -20,7 +20,7 @@ export function explore(scenario: Scenario, rules: Rules): Explored {
   let at = -1;
   const visit = (world: World): void => {
     steps++;
-    const key = keyOf(world, scenario.second);
+    const key = keyOf(world, scenario);
     if (seen.has(key)) return;
     if (keys.length === MAX_STATES) throw new Error(`the scenario has more than ${MAX_STATES} states`);
     seen.add(key);
@@ -57,7 +57,7 @@ function pathTo(
     const wanted = keys[at] as string;
     let found = '';
     const walker = new Steps(scenario, rules, (world, label) => {
-      if (found === '' && keyOf(world, scenario.second) === wanted) found = label();
+      if (found === '' && keyOf(world, scenario) === wanted) found = label();
     });
     walker.from(worldOf(keys[parents[at] as number] as string));
     path.unshift(found);

@@ -101,7 +101,7 @@ export class Steps {
       const at = clientAt(client);
       if (world[at + Client.LEFT] === 0 || world[callAt(client) + Call.PHASE] !== Phase.FREE) continue;
       for (let router = 0; router < ROUTERS; router++) {
-        for (const kind of this.#scenario.kinds) {
+        for (const kind of this.#scenario.kinds[client] as readonly number[]) {
           const next = copyOf(world);
           next[at + Client.LEFT] = (next[at + Client.LEFT] as number) - 1;
           const call = callAt(client);

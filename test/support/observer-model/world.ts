@@ -110,7 +110,8 @@ export type World = Buffer;
 export interface Scenario {
   /** Operations of each client. */
   readonly operations: readonly number[];
-  readonly kinds: readonly number[];
+  /** What each client may do; the same list for both makes them interchangeable. */
+  readonly kinds: readonly [readonly number[], readonly number[]];
   /** The second client: brings what it was told, brings nothing, or claims to have seen what nobody has. */
   readonly second: 'federated' | 'plain' | 'hostile';
   readonly budget: Partial<Record<keyof typeof Budget, number>>;
@@ -151,11 +152,12 @@ export function activeOf(world: World): number {
  * The same for most worlds that differ in nothing but which observer, router or client is which, so that fewer are visited. Changes the world
  * to the one that stands for them.
  */
-export function keyOf(world: World, second: Scenario['second']): string {
+export function keyOf(world: World, { kinds, second }: Scenario): string {
   const [first, other] = [world[APPLIED] as number, world[APPLIED + 1] as number];
   if (first > other || (first === other && firstAsked(world) === 1)) swapObservers(world);
   if (isBefore(world, routerAt(1), routerAt(0), Router.COUNT)) swapRouters(world);
-  if (second === 'federated' && isBefore(world, clientAt(1), clientAt(0), Client.COUNT)) swapClients(world);
+  const areAlike = second === 'federated' && kinds[0] === kinds[1];
+  if (areAlike && isBefore(world, clientAt(1), clientAt(0), Client.COUNT)) swapClients(world);
   return world.toString('latin1');
 }
 
