@@ -117,6 +117,22 @@ describe('the field of an answer', () => {
     expect(write(makeField(100))).toHaveLength(5);
   });
 
+  it('has the only one that the client brought, of another nameservice or of the call’s own', () => {
+    for (const n of [0, 1]) know(n, 100 + n);
+    call.nameservice = 1;
+    call.noteState(1, 101);
+    bring(['ns0', 50]);
+    expect(write()).toEqual([
+      ['ns1', 101],
+      ['ns0', 50],
+    ]);
+    bring(['ns1', 60]);
+    call.floor = 60;
+    expect(write()).toEqual([['ns1', 101]]);
+    bring(['ns1', 60], ['ns0', 50]);
+    expect(write()).toHaveLength(2);
+  });
+
   it('does not confirm more than is known, nor what nobody knows', () => {
     know(0, 100);
     bring(['ns0', 2 ** 45], ['ns1', 5], ['ns2', -1], ['elsewhere', 5], ['', 5]);
