@@ -1,3 +1,4 @@
+import type { Topology } from '../shared/settings.ts';
 import { ConfigError } from './config-error.ts';
 import { type ConfigNote, type Configuration, type EffectiveValue, printableValue } from './configuration.ts';
 import { findUnprotected, type Unprotected } from './fail-closed.ts';
@@ -41,6 +42,7 @@ export interface Review {
 
 const DRIVER = 'dfs.federation.router.store.driver.class';
 const DEFAULT_NAMESERVICE = 'dfs.federation.router.default.nameservice';
+const OBSERVER_OVERRIDES = 'dfs.federation.router.observer.read.overrides';
 const DEFAULT_NAMESERVICE_ID = 'dfs.federation.router.default.nameserviceId';
 
 /** A router without mount points and without a default nameservice. */
@@ -230,12 +232,30 @@ function reviewStart(configuration: Configuration, localHosts: LocalHosts): Find
         ),
       );
     }
-    readSettings(configuration, requireNameservices(read, configuration));
+    const topology = requireNameservices(read, configuration);
+    findings.push(...reviewObserverOverrides(configuration, topology.nameservices));
+    readSettings(configuration, topology);
   });
   attempt(() => readHttpSettings(configuration));
   attempt(() => readProxyUsers(configuration));
   attempt(() => readGroupOptions(configuration));
   return findings;
+}
+
+/** Names that are passed over: in the nameservice that was meant reads go where they should not. */
+function reviewObserverOverrides(configuration: Configuration, nameservices: Topology['nameservices']): Finding[] {
+  const known = nameservices.map(({ id }) => id);
+  return configuration
+    .readList(OBSERVER_OVERRIDES)
+    .filter((name) => !known.includes(name))
+    .map((name) =>
+      finding(
+        'warning',
+        configuration.origin(OBSERVER_OVERRIDES),
+        OBSERVER_OVERRIDES,
+        `no nameservice ${name} is behind this router, so it is passed over; behind it: ${known.join(', ')}`,
+      ),
+    );
 }
 
 function finding(severity: Severity, place: string, key: string, message: string): Finding {

@@ -129,6 +129,7 @@ export class ConnectionGroup {
   onLost(connection: NameNodeConnection, explained: boolean, why: string): void {
     this.#forget(connection);
     const calls = connection.takeAll();
+    if (calls.length > 0 && !explained && !connection.lone) this.#closeIdleLone();
     for (const call of calls) this.pool.owner.attempts.onLost(call, explained, connection.lone, why);
     if (this.namenode.isShunned(this.pool.clock.nowMs)) {
       // It hangs: what waits for it moves on with what was in flight.
@@ -169,6 +170,13 @@ export class ConnectionGroup {
     }
     for (const lone of this.#lone) {
       if (lone.state === ConnectionState.OPEN && lone.inFlight === 0 && lone.lastUseMs < beforeMs) lone.destroy('idle');
+    }
+  }
+
+  /** What ended a connection may have ended these too: a suspect that is written to such a one would seem to be the reason. */
+  #closeIdleLone(): void {
+    for (const lone of this.#lone) {
+      if (lone.state === ConnectionState.OPEN && lone.inFlight === 0) lone.destroy('idle');
     }
   }
 

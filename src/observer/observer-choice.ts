@@ -76,8 +76,10 @@ export class ObserverChoice {
   }
 
   leaveAlone(nameservice: number, namenode: number): void {
-    this.#figures.add(nameservice, Figure.holds);
-    this.#shared.hold(nameservice, namenode, this.#engine.clock.stamp, FIRST_HOLD_MS, LAST_HOLD_MS);
+    const { stamp } = this.#engine.clock;
+    if (this.#shared.hold(nameservice, namenode, stamp, FIRST_HOLD_MS, LAST_HOLD_MS)) {
+      this.#figures.add(nameservice, Figure.holds);
+    }
   }
 
   hasReached({ number }: NameNode, floor: number): boolean {

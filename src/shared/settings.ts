@@ -2,7 +2,7 @@
 export interface ObserverSettings {
   /** By nameservice, in the topology's order: its observers serve reads, `dfs.federation.router.observer.read.default` and `.overrides`. */
   readonly enabled: readonly boolean[];
-  /** Most state ids of one answer beside those of the nameservices that answered, `….observer.federated.state.propagation.maxsize`. */
+  /** Most state ids of one answer, but for those of the nameservices that answered, which are always there: `….observer.federated.state.propagation.maxsize`. */
   readonly maxStateIds: number;
   /** How old the last sign of the active may be when an observer answers, `….observer.state.id.refresh.period`; negative: any age. */
   readonly refreshMs: number;

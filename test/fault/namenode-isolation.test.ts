@@ -164,6 +164,22 @@ describe('a call on which the NameNode closes the connection', () => {
     expect(namenode.callsOf({ path: '/ns0/innocent-0' })).toHaveLength(2);
   });
 
+  it('is alone on a new connection: one that was idle may have ended with the one that was lost', async () => {
+    using client = await cluster.connect('carla');
+    for (const src of ['/ns0/first', '/ns0/second']) {
+      namenode.handler = (call) => {
+        if (namenode.callsOf({ path: src }).length > 1) answerPlainly(call);
+        else call.reset();
+      };
+      expectSuccess([await client.call({ method: 'getFileInfo', request: { src } })]);
+    }
+    const [first, second] = ['/ns0/first', '/ns0/second'].map((path) => namenode.callsOf({ path })[1]);
+    expect(first?.besides).toBe(0);
+    expect(second?.besides).toBe(0);
+    expect(second?.connection).not.toBe(first?.connection);
+    await namenode.until(() => first?.peer.open === false, 'the idle connection is closed');
+  });
+
   it('and that ends two NameNodes is not given to a third', async () => {
     const [first, second] = cluster.namenodes('deadly') as [ScriptedNameNode, ScriptedNameNode, ScriptedNameNode];
     const kill =

@@ -196,7 +196,7 @@ describe('check-config', { timeout: TIMEOUT_MS }, () => {
 
   it('ends with 0 when nothing looks wrong', async () => {
     write('hdfs-site.xml', sound);
-    write('hdfs-rbf-site.xml', { 'dfs.federation.router.observer.read.default': 'true' });
+    write('hdfs-rbf-site.xml', { 'dfs.federation.router.client.reject.overload': 'true' });
     const { code, stdout, stderr } = await switchyard(['check-config', '--config-dir', conf, '--rpc', 'h:1']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`Configuration directory: ${conf}\n`);
@@ -204,7 +204,7 @@ describe('check-config', { timeout: TIMEOUT_MS }, () => {
     expect(stdout).toMatch(/^ {2}dfs\.federation\.router\.rpc-address += h:1 {2}\[--rpc\]$/m);
     expect(stdout).toMatch(/^ {2}dfs\.federation\.router\.cache\.ttl += 1m {2}\[default\]$/m);
     const [, unsupported] = stdout.split('Not supported yet');
-    expect(unsupported).toMatch(/dfs\.federation\.router\.observer\.read\.default += true/);
+    expect(unsupported).toMatch(/dfs\.federation\.router\.client\.reject\.overload += true/);
     expect(stdout).toMatch(/\n\nNo problems\.\n$/);
   });
 

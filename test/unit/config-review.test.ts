@@ -54,6 +54,11 @@ describe('review of a configuration', () => {
       'warning hdfs-rbf-site.xml:2 dfs.federation.router.rcp-address: no router knows this key; did you mean dfs.federation.router.rpc-address?',
     ],
     [
+      'dfs.federation.router.observer.read.overrides',
+      'ns0,ns9',
+      'warning hdfs-rbf-site.xml:2 dfs.federation.router.observer.read.overrides: no nameservice ns9 is behind this router, so it is passed over; behind it: ns0',
+    ],
+    [
       'dfs.federation.router.metrics.enable',
       'yes',
       'warning hdfs-rbf-site.xml:2 dfs.federation.router.metrics.enable: "yes" is neither true nor false, so the default (true) counts; write true or false',
@@ -187,15 +192,15 @@ describe('review of a configuration', () => {
 
   it('lists what has no effect yet only when it asks for something', () => {
     const found = review({
-      'dfs.federation.router.observer.read.default': 'true',
+      'dfs.federation.router.client.reject.overload': 'true',
       'dfs.federation.router.admin.enable': 'true',
       'dfs.federation.router.handler.count': '99',
       'dfs.federation.router.store.driver.class':
         'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreZooKeeperImpl',
     });
     expect(found.unsupported.map(({ name }) => name)).toEqual([
+      'dfs.federation.router.client.reject.overload',
       'dfs.federation.router.store.driver.class',
-      'dfs.federation.router.observer.read.default',
     ]);
   });
 

@@ -6,6 +6,7 @@ import { api, apiRoutes } from '../../src/http/api/api.ts';
 import { describeApi, type OpenApiDocument } from '../../src/http/api/openapi.ts';
 import { API } from '../../src/http/api/route.ts';
 import { CHECKS } from '../../src/http/http-server.ts';
+import { FIGURES } from '../../src/observer/shared/figures.ts';
 import { ROUTER_USER } from '../support/admin-rig.ts';
 import { type Answer, HttpRig, mountBody, TOKENS, VERSION } from '../support/http-rig.ts';
 
@@ -112,6 +113,14 @@ describe('the OpenAPI document', () => {
     for (const name of Object.keys(document.components.schemas)) {
       expect(text, name).toContain(`"#/components/schemas/${name}"`);
     }
+  });
+
+  it('says of each figure of observer reads what it counts', async () => {
+    await using rig = await HttpRig.start();
+    const { components } = describeApi(apiRoutes(rig.parts, VERSION), VERSION);
+    const { properties } = components.schemas['ObserverFigures'] as { properties: Record<string, Json> };
+    expect(Object.keys(properties)).toEqual(FIGURES);
+    for (const [name, { description }] of Object.entries(properties)) expect(description, name).toMatch(/\w/);
   });
 
   it('describes what is sent and answered, refusals too', async () => {

@@ -177,7 +177,7 @@ describe('an observer that', () => {
     const calls = 12;
     for (let i = 0; i < calls; i++) client.sendRead(`/ns0/f${i}`);
     for (let i = 0; i < calls; i++) expect(await client.receiveRead()).toBe(AT_ACTIVE);
-    expect(rig.counted()).toMatchObject({ observerTimedOut: calls, activeReads: calls });
+    expect(rig.counted()).toMatchObject({ observerTimedOut: calls, activeReads: calls, holds: 1 });
     expect(first.callsOf(READ)).toHaveLength(calls);
   });
 

@@ -115,7 +115,7 @@ export const ROUTER_KEYS: readonly Key[] = [
   ...keysOf('observer', 'hdfs-rbf-default', [
     { name: 'dfs.federation.router.observer.read.default', type: 'bool', default: 'false', status: 'used', meaning: 'true: observers serve reads of clients that bring state ids, in all nameservices but those of the overrides' },
     { name: 'dfs.federation.router.observer.read.overrides', type: 'list', default: '', status: 'used', meaning: 'Nameservices for which the default is inverted' },
-    { name: 'dfs.federation.router.observer.federated.state.propagation.maxsize', type: 'int', default: '5', status: 'used', meaning: 'Most state ids of nameservices in one answer beside those of the nameservices that answered it (Java: above this none are sent)' },
+    { name: 'dfs.federation.router.observer.federated.state.propagation.maxsize', type: 'int', default: '5', status: 'used', meaning: 'Most state ids in one answer; those of the nameservices that answered it are always there, also above this (Java: above this none are sent)' },
     { name: 'dfs.federation.router.observer.state.id.refresh.period', type: 'duration', default: '15s', status: 'used', unit: 's', meaning: 'How long ago the active NameNode may have been heard of when an observer answers; then one msync is sent to it. Negative: any time, 0: an msync for each read' },
   ]),
   ...keysOf('security', 'hdfs-rbf-default', [

@@ -1,4 +1,4 @@
-import { FIGURES } from '../../observer/shared/figures.ts';
+import type { FigureName } from '../../observer/shared/figures.ts';
 import type { ApiParts } from './parts.ts';
 import type { AnyRoute, ApiRoute } from './route.ts';
 import { answer, list } from './schema.ts';
@@ -20,6 +20,36 @@ const OBSERVED_NAMENODE = answer(
   { title: 'ObservedNameNode' },
 );
 
+const MEANINGS: Readonly<Record<FigureName, string>> = {
+  activeReads: 'answers of active NameNodes to reads that observers may answer',
+  activeReadMs: 'ms from sending to answer, summed over activeReads',
+  observerReads: 'answers of observers',
+  observerReadMs: 'ms from sending to answer, summed over observerReads',
+  floorLag: "transactions from the client's state id to what the router knew, summed over the reads sent to observers",
+  withoutFloor: 'to the active: the client brought no state id for the nameservice',
+  floorAbove: 'to the active: the client brought one above what the router knew',
+  unknownState: "to the active: nothing was known of the active's state id",
+  notFresh: 'to the active: it did not answer the router within the refresh period',
+  withoutObserver: 'to the active: no observer was known, or all were left alone',
+  retriedOnActive: 'the observer left the read to the active',
+  tooFarBehind: 'the observer was too far behind',
+  observerNotReady: 'the observer was in safe mode, or starting',
+  observerStandby: 'the observer was a standby by then',
+  observerTimedOut: 'the observer did not answer within switchyard.observer.patience',
+  observerUnreachable: 'no connection to the observer, or it was lost',
+  observerOlder: 'the observer answered with less than the client had seen',
+  activeOlder: 'a NameNode asked as the active answered with less than the client had seen; another was asked, too',
+  holds: 'times that an observer was left alone',
+  probes: 'tries whether an observer that was left alone answers again',
+  clientMsyncs: 'msyncs of clients',
+  refreshes: 'msyncs of the router itself',
+  refreshesFailed: 'those of them that failed',
+};
+
+const FIGURE_SCHEMAS = Object.fromEntries(
+  Object.entries(MEANINGS).map(([name, description]) => [name, { type: 'number', description }]),
+);
+
 const OBSERVED = answer(
   {
     nameservice: TEXT,
@@ -30,7 +60,7 @@ const OBSERVED = answer(
       description: 'ms since the active answered a change or an msync; null: never',
     },
     namenodes: list(OBSERVED_NAMENODE),
-    figures: answer(Object.fromEntries(FIGURES.map((name) => [name, { type: 'number' }])), {
+    figures: answer(FIGURE_SCHEMAS, {
       title: 'ObserverFigures',
       description:
         'since the start of the router. Of activeReads and observerReads the ms are sums; the others count: reads that went to the active, by ' +

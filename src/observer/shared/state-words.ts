@@ -141,14 +141,15 @@ export class StateWords {
     Atomics.store(this.#words, nameservice * Word.COUNT + Word.CLAIM, 0);
   }
 
-  /** An observer failed: it is left alone for a while, longer each time in a row. Calls that failed together count once. */
-  hold(nameservice: number, namenode: number, stamp: number, firstMs: number, lastMs: number): void {
+  /** An observer failed: it is left alone for a while, longer each time in a row. False: it is already, calls that failed together count once. */
+  hold(nameservice: number, namenode: number, stamp: number, firstMs: number, lastMs: number): boolean {
     const at = this.#observerAt(nameservice, namenode);
     const held = Atomics.load(this.#observers, at + Observer.HOLD);
-    if (isAhead(held, stamp)) return;
+    if (isAhead(held, stamp)) return false;
     const failures = Atomics.add(this.#observers, at + Observer.FAILURES, 1);
     const ms = Math.min(firstMs * 2 ** Math.min(failures, 16), lastMs);
     Atomics.store(this.#observers, at + Observer.HOLD, (stamp + ms) | 0 || 1);
+    return true;
   }
 
   isHeld(nameservice: number, namenode: number, stamp: number): boolean {
