@@ -93,9 +93,10 @@ export class StateField implements AnswerField {
   }
 
   #add(nameservice: number, txid: number): void {
-    if (txid === NO_TXID || this.#observers.settings.enabled[nameservice] !== true) return;
-    if (this.#written[nameservice] === this.#answer) return;
+    if (this.#observers.settings.enabled[nameservice] !== true || this.#written[nameservice] === this.#answer) return;
     this.#written[nameservice] = this.#answer;
+    // One that did not answer, which the client's own value must not hide.
+    if (txid === NO_TXID) return;
     this.#entries++;
     this.end = writeStateEntry(this.#block, this.end, this.#nameParts[nameservice] as Block, txid);
   }

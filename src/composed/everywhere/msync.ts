@@ -1,4 +1,5 @@
 import type { StrategyHandler } from '../../call/strategies/index.ts';
+import { NO_TXID } from '../../observer/rules.ts';
 import { Figure } from '../../observer/shared/figures.ts';
 import { successesOf } from '../answer.ts';
 import { compose } from '../composition.ts';
@@ -10,7 +11,7 @@ const PATIENCE_MS = 5000;
 
 /**
  * Asks the active NameNodes of all nameservices whose observers serve reads, at once; the answer's header brings the client their state ids.
- * One that cannot be asked is not in it: reads there go on with what the client had. Without such nameservices there is nothing to wait for.
+ * One that does not answer is not in it, not even with what the client had: reads there go on as if it had not asked. Without such nameservices there is nothing to wait for.
  */
 export const answerMsync: StrategyHandler = (engine, call) => {
   const { observers } = engine;
@@ -24,7 +25,9 @@ export const answerMsync: StrategyHandler = (engine, call) => {
   else if (targets.length === 1) engine.forward(call, only.nameservice);
   else {
     compose(engine, call, async (c) => {
-      successesOf(await c.askAll(c.own, targets, { unansweredMs: PATIENCE_MS }));
+      const answers = await c.askAll(c.own, targets, { unansweredMs: PATIENCE_MS });
+      successesOf(answers);
+      for (const { ok, nameservice } of answers) if (!ok) call.noteState(nameservice, NO_TXID);
       return EMPTY;
     });
   }
