@@ -7,8 +7,9 @@ import { StateWords, stateBytes } from '../../src/observer/shared/state-words.ts
 import { Clock } from '../../src/shared/clock.ts';
 import { ControlBlock, createControlBlock, NameNodeState } from '../../src/shared/control-block.ts';
 
-function namenodeAt(index: number): MonitoredNamenode {
-  const rpc = { host: '127.0.0.1', port: 8020 + index };
+/** NameNode `nn<index>` of ns0, on this machine. */
+export function monitoredNamenode(index: number, rpcPort: number, webPort: number): MonitoredNamenode {
+  const rpc = { host: '127.0.0.1', port: rpcPort };
   return {
     nameservice: 0,
     index,
@@ -17,9 +18,9 @@ function namenodeAt(index: number): MonitoredNamenode {
     rpc,
     service: rpc,
     lifeline: rpc,
-    web: { host: '127.0.0.1', port: 9870 + index },
+    web: { host: '127.0.0.1', port: webPort },
     webScheme: 'http',
-    webAddress: `127.0.0.1:${9870 + index}`,
+    webAddress: `127.0.0.1:${webPort}`,
   };
 }
 
@@ -40,7 +41,7 @@ export function observedNs0(): ObservedView[] {
   const shared = new SharedArrayBuffer(figuresBytes(2, 2));
   new Figures(shared, 0, 2).add(0, Figure.observerReads, 3);
   new Figures(shared, 1, 2).add(0, Figure.observerReads, 4);
-  const namenodes = [namenodeAt(0), namenodeAt(1)];
+  const namenodes = [0, 1].map((index) => monitoredNamenode(index, 8020 + index, 9870 + index));
   const addresses = namenodes.map(({ namenodeId: id, rpc }) => ({ id, ...rpc }));
   const [, observer] = namenodes as [MonitoredNamenode, MonitoredNamenode];
   return viewObservers(

@@ -1,28 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { MonitoredNamenode } from '../../src/control/membership/addresses.ts';
 import { ObserverLags } from '../../src/control/observers/observer-lags.ts';
 import { StateWords, stateBytes } from '../../src/observer/shared/state-words.ts';
 import { ControlBlock, createControlBlock, NameNodeState } from '../../src/shared/control-block.ts';
 import { JmxServer } from '../support/jmx-server.ts';
+import { monitoredNamenode } from '../support/observed.ts';
 import { recordLog } from '../support/store-routers.ts';
 
 const RPC_PORT = 8020;
-
-function namenodeAt(index: number, port: number): MonitoredNamenode {
-  const rpc = { host: '127.0.0.1', port: RPC_PORT };
-  return {
-    nameservice: 0,
-    index,
-    nameserviceId: 'ns0',
-    namenodeId: `nn${index}`,
-    rpc,
-    service: rpc,
-    lifeline: rpc,
-    web: { host: '127.0.0.1', port },
-    webScheme: 'http',
-    webAddress: `127.0.0.1:${port}`,
-  };
-}
 
 /** Answers as a NameNode whose last transaction is `txid`; anything else than a number is not valid. */
 function answerWith(jmx: JmxServer, txid: string, rpc: object = {}): void {
@@ -42,7 +26,7 @@ async function lagsOf(servers: readonly JmxServer[], enabled = true) {
   const words = new StateWords(new SharedArrayBuffer(stateBytes(1)), 1);
   words.forgetLags();
   const { log, lines } = recordLog();
-  const namenodes = servers.map(({ port }, i) => namenodeAt(i, port));
+  const namenodes = servers.map(({ port }, i) => monitoredNamenode(i, RPC_PORT, port));
   const settings = { enabled: [enabled], maxStateIds: 5, refreshMs: 15_000, patienceMs: 2_000 };
   const lags = new ObserverLags({ namenodes, settings, block, words, intervalMs: 60_000 }, log);
   await lags.round();
