@@ -90,6 +90,17 @@ export class ObserverCluster implements AsyncDisposable {
     return sums;
   }
 
+  /** The observers that have executed calls of this method meanwhile. */
+  async observersServing(ns: string, method: string, run: () => Promise<unknown>): Promise<string[]> {
+    const before = await this.#callsOf(ns);
+    await run();
+    const after = await this.#callsOf(ns);
+    return [...after]
+      .filter(([, { role }]) => role === 'observer')
+      .filter(([nn, { calls }]) => (calls[method] ?? 0) > (before.get(nn)?.calls[method] ?? 0))
+      .map(([nn]) => nn);
+  }
+
   async #callsOf(ns: string): Promise<Map<string, { role: string; calls: Calls }>> {
     const found = new Map<string, { role: string; calls: Calls }>();
     for (const { nn, role } of await this.#namenodes(ns)) {

@@ -174,14 +174,14 @@ export function defineFallbackTests(stage: () => ObserverStage): void {
         const reply = await client.call(call);
         return { ms: performance.now() - start, refused: reply.exception.slice(reply.exception.lastIndexOf('.') + 1) };
       };
-      /** Until observers answer: what they are left alone for after the last cause has passed. */
+      /** Until all observers answer: what they are left alone for after the last cause has passed. */
       const untilServed = async (): Promise<void> => {
+        const waitedFor = new Set(cluster.observers(NS));
         await waitUntil(
           async () => {
-            const calls = await cluster.callsDuring(NS, async () => {
-              await client.result(call);
-            });
-            return answered(calls, call.method).observer === 1;
+            const read = (): Promise<unknown> => client.result(call);
+            for (const nn of await cluster.observersServing(NS, call.method, read)) waitedFor.delete(nn);
+            return waitedFor.size === 0;
           },
           'observers serve',
           RECOVERED_WITHIN_MS,
