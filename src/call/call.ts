@@ -85,6 +85,13 @@ export class Call extends WheelEntry {
   whole: Call | null = null;
   startedMs = 0;
 
+  // Admission to its nameservice (admission/).
+  /** Level in the queue, 0 is best, and which lane it takes. */
+  level = 0;
+  lane = 0;
+  /** Since when it waits for its turn. */
+  queuedMs = 0;
+
   /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
   nameservice = -1;
   alternatives: readonly number[] | null = null;

@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { formatAddress } from './address.ts';
+import { readAdmission } from './admission.ts';
 import type { Configuration } from './configuration.ts';
 import { DEFAULT_ROUTER_PORT, readListenHost } from './listen-address.ts';
 
@@ -80,6 +81,8 @@ export function readSettings(
       refreshMs: configuration.readDurationMs(`${ROUTER}.observer.state.id.refresh.period`),
       patienceMs: configuration.readDurationMs('switchyard.observer.patience'),
     },
+
+    admission: readAdmission(configuration, topology, address.port),
 
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),
     memoryBytes,

@@ -1,3 +1,59 @@
+/** DecayRpcScheduler: whose calls come first. Source of rules and defaults: Hadoop 3.4.1. */
+export interface SchedulerSettings {
+  /** `…decay-scheduler.period-ms`, `.decay-factor`. */
+  readonly periodMs: number;
+  readonly factor: number;
+  /** Shares of the whole cost, one less than levels, ascending: from the first on a caller is of level 1, and so on. `….thresholds` / 100. */
+  readonly thresholds: readonly number[];
+  /** Always of level 0, and their cost counts for nobody else: `….service-users`. */
+  readonly serviceUsers: readonly string[];
+  /** `user`: the short name of the client's user; `caller-context`: the caller context's text where there is one. */
+  readonly identity: 'user' | 'caller-context';
+  /** Null: each call costs 1. */
+  readonly weightedCost: TimeWeights | null;
+  /** Longest average time of each level, in ms, before its calls and those of higher levels are refused; null: never for that reason. */
+  readonly responseTimesMs: readonly number[] | null;
+  /** Callers in reports, `decay-scheduler.metrics.top.user.count`. */
+  readonly topUsers: number;
+}
+
+/** Cost of a ms of each part of a call's time, `….weighted-cost.X`; a router measures the time in the queue and at the NameNode. */
+export interface TimeWeights {
+  readonly queue: number;
+  readonly processing: number;
+  /** Of the time at the NameNode besides: as lock time, shared for reads and exclusive for writes. */
+  readonly lockShared: number;
+  readonly lockExclusive: number;
+}
+
+/** How many calls one nameservice may have in flight from the whole router. */
+export interface WindowSettings {
+  readonly floor: number;
+  /** Equal to the floor: a fixed window. */
+  readonly ceiling: number;
+}
+
+/** What waits in front of each nameservice, and how much of it is let through. Taken anew by `-refreshCallQueue`. */
+export interface AdmissionSettings {
+  /** Calls that may wait for one nameservice, of the whole router. */
+  readonly capacity: number;
+  /** 1: first come, first served. */
+  readonly levels: number;
+  /** By level: shares of the capacity, and how many calls of a level are taken before one of the next. */
+  readonly capacityWeights: readonly number[];
+  readonly multiplexerWeights: readonly number[];
+  /** Null with levels = 1: nobody's cost is counted. */
+  readonly scheduler: SchedulerSettings | null;
+  /** `….backoff.enable`: what finds no room gets the answers of a Hadoop server that says it is too busy; false: a StandbyException. */
+  readonly backoff: boolean;
+  /** `….callqueue.overflow.trigger.failover`. */
+  readonly overflowFailover: boolean;
+  /** Longest time in the queue; then the call is answered with a StandbyException. */
+  readonly timeLimitMs: number;
+  /** By nameservice, in the topology's order. */
+  readonly windows: readonly WindowSettings[];
+}
+
 /** Reads from observer NameNodes. */
 export interface ObserverSettings {
   /** By nameservice, in the topology's order: its observers serve reads, `dfs.federation.router.observer.read.default` and `.overrides`. */
@@ -71,6 +127,7 @@ export interface Settings {
   readonly serverDefaultsMs: number;
 
   readonly observers: ObserverSettings;
+  readonly admission: AdmissionSettings;
 
   // --- process
   readonly drainMs: number;
