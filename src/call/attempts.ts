@@ -126,7 +126,7 @@ export class Attempts implements AttemptOwner {
       call.alternativeAt = (call.alternativeAt + 1) % alternatives.length;
       this.#engine.assign(call, alternatives[call.alternativeAt] as number);
       if (call.alternativeAt !== 0) {
-        this.route(call);
+        this.#engine.enter(call);
         return;
       }
     }
@@ -141,6 +141,7 @@ export class Attempts implements AttemptOwner {
       this.#expire(call, this.#engine.settings.callBudgetMs, call.lastTrouble);
       return;
     }
+    this.#engine.admission.stepAside(call);
     call.place = Place.SLEEPING;
     (this.#sleepers[call.nameservice] as CallQueue).push(call);
     this.#engine.wheel.add(call, pause);
@@ -207,7 +208,7 @@ export class Attempts implements AttemptOwner {
   wake(call: Call): void {
     leave(call, Place.SLEEPING);
     (this.#sleepers[call.nameservice] as CallQueue).remove(call);
-    this.route(call);
+    if (this.#engine.admission.returns(call)) this.route(call);
   }
 
   /** Each second: another worker may have found the active NameNode that calls here wait for. */

@@ -1,3 +1,4 @@
+import type { Gate } from '../admission/gate.ts';
 import { CallFields } from '../handoff/link.ts';
 import type { NameNodeConnection } from '../namenode/connection.ts';
 import { WheelEntry } from '../shared/timer-wheel.ts';
@@ -19,6 +20,7 @@ import type { Method } from './method.ts';
  * - SLEEPING: in the timer wheel, between two rounds over the NameNodes; leaves when its time has come or an active NameNode is found
  * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
  * - REFRESHING: a read for an observer, in the queue of its nameservice; leaves when the active NameNode was heard of, or after a while
+ * - QUEUED: in the queue in front of its nameservice, until there is room in the window, or it has waited for too long
  * - PROBING: it was lost alone, and its NameNode is asked for a sign of life; leaves when that has come or is given up
  */
 export const Place = {
@@ -31,6 +33,7 @@ export const Place = {
   COMPOSING: 6,
   PROBING: 7,
   REFRESHING: 8,
+  QUEUED: 9,
 } as const;
 
 /** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
@@ -91,6 +94,13 @@ export class Call extends WheelEntry {
   lane = 0;
   /** Since when it waits for its turn. */
   queuedMs = 0;
+  /** The gate that has let it through, in which lane, and its neighbours among those that were; null while it is not in a window. */
+  gate: Gate | null = null;
+  gateLane = 0;
+  gateNext: Call | null = null;
+  gatePrev: Call | null = null;
+  /** The router made it of itself: it is let through as it comes. */
+  ofRouter = false;
 
   /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
   nameservice = -1;
@@ -221,6 +231,8 @@ export class CallPool {
     call.part = 0;
     call.whole = null;
     call.floor = -1;
+    call.level = 0;
+    call.ofRouter = false;
     call.asObserver = false;
     call.ofActive = false;
     call.seenNameservice = -1;

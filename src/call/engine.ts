@@ -1,3 +1,5 @@
+import { Admission } from '../admission/admission.ts';
+import { type AdmissionWords, createAdmissionMemory, openAdmissionMemory } from '../admission/shared/memory.ts';
 import type { AcceptorLink, CallFields, ClientIdentity, WorkerSide } from '../handoff/link.ts';
 import { NO_FIGURES, type OrderFigures } from '../mount/order/figures.ts';
 import type { QuotaUsage } from '../mount/quota.ts';
@@ -62,6 +64,8 @@ export class Engine implements WorkerSide, CallOwner {
   readonly answers: Answers;
   /** Null when no nameservice takes part in reads from observers. */
   readonly observers: ObserverReads | null;
+  /** Who goes to a nameservice, and when. */
+  readonly admission: Admission;
   readonly calls = new CallPool();
   /** Nameservice of each block pool id, learned from NameNodes by the main thread. */
   readonly blockPools = new Map<string, number>();
@@ -94,6 +98,7 @@ export class Engine implements WorkerSide, CallOwner {
     counters: Counters,
     note: (text: string) => void = () => {},
     observers: ObserverWords | null = null,
+    admission: AdmissionWords = openAdmissionMemory(createAdmissionMemory(topology, 1, 1), topology, 0),
   ) {
     this.settings = settings;
     this.#note = note;
@@ -112,6 +117,7 @@ export class Engine implements WorkerSide, CallOwner {
     this.#handlers = METHODS.map(handlerOf);
     this.observers =
       observers === null ? null : new ObserverReads(this, settings.observers, observers.state, observers.figures);
+    this.admission = new Admission(this, settings.admission, admission);
     this.answers = new Answers(this.observers === null ? null : new StateField(this.observers, topology));
   }
 
@@ -241,7 +247,12 @@ export class Engine implements WorkerSide, CallOwner {
       return;
     }
     this.counters.add(Counter.callsForwarded);
-    this.attempts.route(call);
+    this.enter(call);
+  }
+
+  /** The call has its nameservice: it goes to a NameNode as soon as it is let through. */
+  enter(call: Call): void {
+    if (this.admission.admits(call)) this.attempts.route(call);
   }
 
   /** A part of a composed call: the same client, a frame and an answer of its own. `frame` holds one request without its length prefix. */
@@ -264,6 +275,7 @@ export class Engine implements WorkerSide, CallOwner {
     call.whole = whole;
     call.ofActive = !(whole.method as Method).coordinated;
     call.startedMs = whole.startedMs;
+    call.level = whole.level;
     call.frame = frame;
     call.start = 0;
     call.end = frame.length;
@@ -317,6 +329,7 @@ export class Engine implements WorkerSide, CallOwner {
   // --- from the NameNode connections
 
   prepareSplice(call: Call): RequestSplice {
+    call.sentMs = this.clock.nowMs;
     if (this.observers !== null) this.observers.onWritten(call);
     return this.#outgoing.prepare(call);
   }
@@ -327,6 +340,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
     if (this.answers.holds(call)) return false;
+    this.admission.onAnswer(call, scan.status);
     if (scan.status === Status.SUCCESS) {
       if (!scan.hasStateId && this.attempts.isByObserver(call)) {
         this.#release(call);
@@ -433,6 +447,7 @@ export class Engine implements WorkerSide, CallOwner {
   /** End of the turn: NameNode sockets and reply rings, one write and one bell each. */
   flush(): void {
     this.#clockIsFresh = false;
+    this.admission.pump();
     this.pool.flush();
     for (let i = 0; i < this.#links.length; i++) (this.#links[i] as AcceptorLink).flush();
   }
@@ -454,6 +469,7 @@ export class Engine implements WorkerSide, CallOwner {
     else if (entry === this.pool.sweep) {
       this.pool.onSweep();
       this.attempts.lookForActives();
+      this.admission.onSweep();
     }
   }
 
@@ -463,6 +479,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   /** Counts the call to this nameservice, -1 for none. */
   assign(call: Call, nameservice: number): void {
+    if (call.gate !== null) this.admission.onLeft(call);
     if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
     call.nameservice = nameservice;
     call.leavesObservers = false;

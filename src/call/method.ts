@@ -45,6 +45,8 @@ export interface Method {
   readonly namespaceIn: string;
   /** For strategy `refused`: why no router can answer it, as the manual and the exception say it; else ''. */
   readonly refusedBecause: string;
+  /** What it costs a NameNode, as far as that is known: `cheap` reads tell how busy it is, `heavy` ones stand in a lane of their own. */
+  readonly cost: 'cheap' | 'usual' | 'heavy';
   /** What the manual adds about the method, '' for nothing. */
   readonly note: string;
 }

@@ -70,6 +70,7 @@ interface More {
   request?: string;
   response?: string;
   because?: string;
+  cost?: Method['cost'];
   note?: string;
 }
 
@@ -108,7 +109,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('complete', 'write', 'one-path', { path: 1, pool: 'last.poolId', mountCheck: true, quotaCheck: true }),
   row('fsync', 'write', 'one-path', { path: 1, mountCheck: true }),
   row('recoverLease', 'write', 'one-path', { path: 1, mountCheck: true }),
-  row('isFileClosed', 'aligned', 'one-path', { path: 1 }),
+  row('isFileClosed', 'aligned', 'one-path', { cost: 'cheap', path: 1 }),
   row('truncate', 'write', 'one-path', { path: 1, mountCheck: true, quotaCheck: true }),
   row('updateBlockForPipeline', 'write', 'block-pool', { pool: 'block.poolId' }),
   row('updatePipeline', 'once', 'block-pool', { pool: 'oldBlock.poolId' }),
@@ -133,30 +134,34 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('mkdirs', 'write', 'one-path', { path: 1, quotaCheck: true }),
   row('getListing', 'aligned', 'mount-view', { path: 1 }),
   row('getBatchedListing', 'aligned', 'mount-view', {
+    cost: 'heavy',
     deep: ['paths'],
     category: 'none',
     note: 'the Java Router does not serve it',
   }),
-  row('getFileInfo', 'aligned', 'mount-view', { path: 1 }),
+  row('getFileInfo', 'aligned', 'mount-view', { cost: 'cheap', path: 1 }),
   row('getLocatedFileInfo', 'aligned', 'mount-view', { path: 1 }),
-  row('getFileLinkInfo', 'aligned', 'mount-view', { path: 1 }),
+  row('getFileLinkInfo', 'aligned', 'mount-view', { cost: 'cheap', path: 1 }),
   row('getLinkTarget', 'aligned', 'one-path', { path: 1, match: 'present' }),
   row('getContentSummary', 'aligned', 'one-path', {
+    cost: 'heavy',
     path: 1,
     note: 'with mount points below the path, of all nameservices there; every file once',
   }),
-  row('getPreferredBlockSize', 'aligned', 'one-path', { path: 1 }),
+  row('getPreferredBlockSize', 'aligned', 'one-path', { cost: 'cheap', path: 1 }),
   row('getEnclosingRoot', 'aligned', 'one-path', {
     path: 1,
     reply: ['enclosingRootPath'],
     note: 'a root above the mount point is answered as the mount point',
   }),
   row('listCorruptFileBlocks', 'aligned', 'one-path', {
+    cost: 'heavy',
     path: 1,
     match: 'present',
     note: `with mount points below the path, of all nameservices there; ${SHOWN_NOTE}`,
   }),
   row('listOpenFiles', 'aligned', 'one-path', {
+    cost: 'heavy',
     path: 3,
     note: `of all nameservices at and below the path; ${IDS_NOTE}; ${SHOWN_NOTE}`,
   }),
@@ -172,10 +177,10 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('setPermission', 'write', 'one-path', { path: 1, several: 'every' }),
   row('setOwner', 'write', 'one-path', { path: 1, several: 'every' }),
   row('setTimes', 'write', 'one-path', { path: 1, several: 'every' }),
-  row('checkAccess', 'aligned', 'one-path', { path: 1 }),
+  row('checkAccess', 'aligned', 'one-path', { cost: 'cheap', path: 1 }),
   row('setStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
   row('unsetStoragePolicy', 'write', 'one-path', { path: 1, several: 'every' }),
-  row('getStoragePolicy', 'aligned', 'one-path', { path: 1 }),
+  row('getStoragePolicy', 'aligned', 'one-path', { cost: 'cheap', path: 1 }),
   row('satisfyStoragePolicy', 'once', 'one-path', {
     path: 1,
     mountCheck: true,
@@ -188,6 +193,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     note: 'refused where mount points below the path lead elsewhere, and for mount points when quotas of the router are on',
   }),
   row('getQuotaUsage', 'active', 'one-path', {
+    cost: 'heavy',
     path: 1,
     note: 'with mount points below the path, of all nameservices there',
   }),
@@ -217,12 +223,14 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     match: 'present',
   }),
   row('getSnapshotDiffReport', 'aligned', 'one-path', {
+    cost: 'heavy',
     path: 1,
     mountCheck: true,
     reply: ['diffReport.snapshotRoot'],
     several: 'every',
   }),
   row('getSnapshotDiffReportListing', 'aligned', 'one-path', {
+    cost: 'heavy',
     path: 1,
     mountCheck: true,
     several: 'every',
@@ -260,7 +268,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     several: 'every',
     note: 'the Java Router refuses it',
   }),
-  row('listReencryptionStatus', 'aligned', 'every-nameservice', { note: `${IDS_NOTE}; ${SHOWN_NOTE}` }),
+  row('listReencryptionStatus', 'aligned', 'every-nameservice', { cost: 'heavy', note: `${IDS_NOTE}; ${SHOWN_NOTE}` }),
   row('getDataEncryptionKey', 'aligned', 'refused', {
     because: 'the key is that of one block pool and the call does not say which',
     note: 'answered where there is one nameservice',
@@ -287,18 +295,20 @@ const CLIENT_PROTOCOL: readonly Row[] = [
   row('getFsReplicatedBlockStats', 'observed', 'every-nameservice'),
   row('getFsECBlockGroupStats', 'observed', 'every-nameservice'),
   row('getDatanodeReport', 'observed', 'every-nameservice', {
+    cost: 'heavy',
     category: 'UNCHECKED',
     note: 'a DataNode of several nameservices once, from the newest report, racks below /NAMESERVICE',
   }),
-  row('getDatanodeStorageReport', 'observed', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('getDatanodeStorageReport', 'observed', 'every-nameservice', { cost: 'heavy', category: 'UNCHECKED' }),
   row('getSlowDatanodeReport', 'observed', 'every-nameservice', {
+    cost: 'heavy',
     category: 'UNCHECKED',
     note: 'as getDatanodeReport',
   }),
   row('setSafeMode', 'write', 'every-nameservice', {
     note: 'unchecked (as dfsadmin sends it): every NameNode',
   }),
-  row('saveNamespace', 'once', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('saveNamespace', 'once', 'every-nameservice', { cost: 'heavy', category: 'UNCHECKED' }),
   row('rollEdits', 'write', 'every-nameservice'),
   row('restoreFailedStorage', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
   row('refreshNodes', 'write', 'every-nameservice', {
@@ -314,7 +324,7 @@ const CLIENT_PROTOCOL: readonly Row[] = [
     category: 'READ',
     note: 'answers with the upgrade that is least far',
   }),
-  row('metaSave', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
+  row('metaSave', 'write', 'every-nameservice', { cost: 'heavy', category: 'UNCHECKED' }),
   row('setBalancerBandwidth', 'write', 'every-nameservice', { category: 'UNCHECKED' }),
   row('getCurrentEditLogTxid', 'aligned', 'every-nameservice'),
   row('getEditsFromTxid', 'aligned', 'refused', { because: 'transaction ids are those of one nameservice' }),
@@ -350,6 +360,7 @@ const UPGRADE_NOTE = 'finalized when it is everywhere, rolling when it is anywhe
 
 const NAMENODE_PROTOCOL: readonly Row[] = [
   row('getBlocks', 'observed', 'every-nameservice', {
+    cost: 'heavy',
     note: 'by the nameservice that knows the DataNode',
   }),
   row('getBlockKeys', 'read', 'any-nameservice'),
@@ -464,6 +475,7 @@ function buildMethod(index: number, protocol: number, { name, kind, strategy, mo
     replyPaths: more.reply ?? NONE,
     namespaceIn: more.namespaceIn ?? '',
     refusedBecause: more.because ?? '',
+    cost: more.cost ?? 'usual',
     note: more.note ?? '',
   };
 }

@@ -1,3 +1,4 @@
+import type { Sums } from '../admission/shared/figures.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { Groups } from '../config/groups.ts';
 import type { MountEntry } from '../mount/entry.ts';
@@ -30,6 +31,8 @@ export interface RouterServices {
     /** By nameservice. */
     readonly figures: () => Record<FigureName, number>[];
   } | null;
+  /** What admission does, by nameservice. */
+  readonly admission: () => Sums[];
   readonly groups: Groups;
   readonly impersonation: Impersonation;
 }

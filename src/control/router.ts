@@ -1,3 +1,6 @@
+import { Demand } from '../admission/shared/demand.ts';
+import { readFigures as readAdmissionFigures } from '../admission/shared/figures.ts';
+import { createAdmissionMemory } from '../admission/shared/memory.ts';
 import { Groups, readGroupOptions } from '../config/groups.ts';
 import { makeRingPlumbing } from '../handoff/ring-end.ts';
 import { readFigures } from '../observer/shared/figures.ts';
@@ -95,6 +98,7 @@ class Router implements RunningRouter, ThreadEvents {
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
       observers: createObserverMemory(settings, topology, threads),
+      admission: createAdmissionMemory(topology, threads, inline ? settings.acceptors : settings.workers),
     };
     this.#stateWords = openObserverMemory(this.#share.observers, topology, 0)?.state ?? null;
     this.#federation = new Federation({
@@ -146,6 +150,7 @@ class Router implements RunningRouter, ThreadEvents {
         federation: this.#federation,
         block: this.#block,
         observerReads: this.#observerReads(),
+        admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
         groups: this.#groups,
         impersonation: this.#impersonation,
       });
@@ -208,6 +213,7 @@ class Router implements RunningRouter, ThreadEvents {
   onDeath(thread: RouterThread): void {
     if (thread.kind !== 'worker') this.#listeners.onDeath(thread);
     reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
+    new Demand(this.#share.admission.demand, thread.thread, this.#options.topology.nameservices.length).forget();
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
     for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
     // It holds no mount table any more.

@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import type { AdmissionMemory } from '../admission/shared/memory.ts';
 import type { ObserverMemory } from '../observer/shared/memory.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
 import { announceEpoch, retireThread } from '../shared/epochs.ts';
@@ -22,6 +23,7 @@ export interface ThreadShare {
   readonly counters: SharedBytes;
   readonly epochs: EpochWords;
   readonly observers: ObserverMemory | null;
+  readonly admission: AdmissionMemory;
 }
 
 export interface ThreadEvents {

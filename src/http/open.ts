@@ -9,6 +9,7 @@ import { api } from './api/api.ts';
 import type { RouterView } from './api/parts.ts';
 import { viewNameservices } from './api/view-nameservices.ts';
 import { viewObservers } from './api/view-observers.ts';
+import { viewQueues } from './api/view-queues.ts';
 import { HttpServer } from './http-server.ts';
 import { Login } from './login.ts';
 import { TokenFile, TokenFileError } from './tokens.ts';
@@ -25,7 +26,7 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block, observerReads }: RouterServices,
+  { federation, block, observerReads, admission }: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
   const { mounts, router, access } = administration;
@@ -65,6 +66,7 @@ export async function openHttp(
           defaults: settings,
           nameservices: () => viewNameservices(topology, settings.defaultNameservice, block, federation.membership),
           observers: () => viewObservers(topology, settings, block, federation.membership, observerReads),
+          queues: () => viewQueues(topology, admission()),
           routers,
           now: Date.now,
         },

@@ -98,7 +98,6 @@ export class ObserverReads {
 
   /** The call is about to be written to its NameNode. */
   onWritten(call: Call): void {
-    call.sentMs = this.#engine.clock.nowMs;
     if (this.settings.enabled[call.nameservice] !== true) return;
     call.sentEpoch = this.shared.read(call.nameservice, this.#state).epoch;
     if (!call.asObserver) return;

@@ -43,6 +43,7 @@ export class OwnCalls {
     const call = engine.calls.take();
     copyFields(fields, call.fields);
     call.client = this.#routerAsClient();
+    call.ofRouter = true;
     call.method = method;
     call.frame = frame;
     call.start = 0;

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { AdmissionMemory } from '../admission/shared/memory.ts';
 import type { ClientIdentity } from '../handoff/link.ts';
 import type { RingPlumbing } from '../handoff/ring-end.ts';
 import type { UsageData } from '../mount/given-usage.ts';
@@ -20,6 +21,7 @@ export interface ThreadStart {
   readonly epochs: EpochWords;
   /** Null when no nameservice takes part in reads from observers. */
   readonly observers: ObserverMemory | null;
+  readonly admission: AdmissionMemory;
   readonly port: MessagePort;
 }
 

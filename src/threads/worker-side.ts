@@ -1,3 +1,4 @@
+import { openAdmissionMemory } from '../admission/shared/memory.ts';
 import { Engine } from '../call/engine.ts';
 import { givenUsage } from '../mount/given-usage.ts';
 import { GivenFigures } from '../mount/order/figures.ts';
@@ -11,7 +12,8 @@ export function startEngine(start: ThreadStart): Engine {
   const note = (text: string): void => start.port.postMessage({ kind: 'note', text } satisfies FromThread);
   const counters = new Counters(start.counters, start.thread);
   const observers = openObserverMemory(start.observers, start.topology, start.thread);
-  return new Engine(start.settings, start.topology, start.control, counters, note, observers);
+  const admission = openAdmissionMemory(start.admission, start.topology, start.thread);
+  return new Engine(start.settings, start.topology, start.control, counters, note, observers, admission);
 }
 
 /** What the main thread says to every thread with an engine; false for a message that is not for one. */

@@ -2,15 +2,21 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { readFigures } from '../../src/admission/shared/figures.ts';
+import { type AdmissionWords, createAdmissionMemory, openAdmissionMemory } from '../../src/admission/shared/memory.ts';
 import { Configuration } from '../../src/config/configuration.ts';
 import { type HttpSettings, readHttpSettings } from '../../src/config/http-settings.ts';
 import { api } from '../../src/http/api/api.ts';
 import type { ApiParts, NameserviceView } from '../../src/http/api/parts.ts';
+import { viewQueues } from '../../src/http/api/view-queues.ts';
 import { type HttpPart, HttpServer } from '../../src/http/http-server.ts';
 import { Login } from '../../src/http/login.ts';
 import { TokenFile } from '../../src/http/tokens.ts';
+import type { Topology } from '../../src/shared/settings.ts';
 import { AdminRig, type AdminRigOptions, KNOWN, ROUTER_USER } from './admin-rig.ts';
 import { observedNs0 } from './observed.ts';
+
+const KNOWN_TOPOLOGY: Topology = { nameservices: KNOWN.map((id) => ({ id, namenodes: [] })) };
 
 /** Tokens of users, as the rig's file has them. */
 export const TOKENS: Readonly<Record<string, string>> = {
@@ -38,6 +44,9 @@ export interface Answer {
 
 /** The HTTP server of one router over a State Store in memory. */
 export class HttpRig implements AsyncDisposable {
+  readonly #admission = createAdmissionMemory(KNOWN_TOPOLOGY, 1, 1);
+  /** What a worker writes of admission, as the API shows it. */
+  readonly admission: AdmissionWords = openAdmissionMemory(this.#admission, KNOWN_TOPOLOGY, 0);
   readonly admin: AdminRig;
   readonly server: HttpServer;
   readonly parts: ApiParts;
@@ -69,6 +78,7 @@ export class HttpRig implements AsyncDisposable {
       defaults: { routerUser: ROUTER_USER, superGroup: 'supergroup' },
       nameservices: () => KNOWN.map((id) => viewOf(id, router.disabledNameservices())),
       observers: () => observedNs0(),
+      queues: () => viewQueues(KNOWN_TOPOLOGY, readFigures(this.#admission.figures, KNOWN.length)),
       routers: () =>
         (admin.routers?.all() ?? []).map(({ dateCreated: _, ...record }) => ({
           ...record,

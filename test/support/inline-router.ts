@@ -1,3 +1,5 @@
+import { readFigures as readAdmissionFigures, type Sums } from '../../src/admission/shared/figures.ts';
+import { type AdmissionMemory, createAdmissionMemory, openAdmissionMemory } from '../../src/admission/shared/memory.ts';
 import { Engine } from '../../src/call/engine.ts';
 import { Acceptor } from '../../src/client/acceptor.ts';
 import { Configuration } from '../../src/config/configuration.ts';
@@ -95,7 +97,8 @@ export class InlineRouter implements AsyncDisposable {
     const counters = createCounters(ONE_THREAD);
     const block = new ControlBlock(control, topology.nameservices.length);
     const observers = openObserverMemory(shared.observers, topology, beside === undefined ? 0 : 1);
-    const engine = new Engine(all, topology, control, new Counters(counters, 0), () => {}, observers);
+    const admission = openAdmissionMemory(shared.admission, topology, beside === undefined ? 0 : 1);
+    const engine = new Engine(all, topology, control, new Counters(counters, 0), () => {}, observers, admission);
     const impersonation = new Impersonation(configuration);
     const notes: string[] = [];
     const drained = Promise.withResolvers<void>();
@@ -136,6 +139,13 @@ export class InlineRouter implements AsyncDisposable {
     return sums[nameservice] as Record<FigureName, number>;
   }
 
+  /** What admission does at a nameservice, of all workers together. */
+  admitted(nameservice = 0): Sums {
+    return readAdmissionFigures(this.#shared.admission.figures, this.engine.topology.nameservices.length)[
+      nameservice
+    ] as Sums;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.acceptor.close();
     this.engine.close();
@@ -148,12 +158,14 @@ export class InlineRouter implements AsyncDisposable {
 interface SharedByThreads {
   readonly control: SharedArrayBuffer;
   readonly observers: ObserverMemory | null;
+  readonly admission: AdmissionMemory;
 }
 
 function makeShared(settings: Settings, topology: Topology): SharedByThreads {
   return {
     control: createControlBlock(topology.nameservices.length),
     observers: createObserverMemory(settings, topology, OBSERVER_THREADS),
+    admission: createAdmissionMemory(topology, OBSERVER_THREADS, 1),
   };
 }
 

@@ -1,3 +1,4 @@
+import { createAdmissionMemory } from '../../src/admission/shared/memory.ts';
 import { Configuration } from '../../src/config/configuration.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { Listeners } from '../../src/control/listeners.ts';
@@ -55,6 +56,7 @@ export class ThreadRouter implements AsyncDisposable, ThreadEvents {
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
       observers: createObserverMemory(this.settings, topology, threads),
+      admission: createAdmissionMemory(topology, threads, 1),
     };
     const { log } = recordLog();
     const kind = handoff === 'inline' ? 'inline' : 'acceptor';

@@ -16,6 +16,7 @@ import { nameserviceRoutes } from './nameservice-routes.ts';
 import { observerRoutes } from './observer-routes.ts';
 import { describeApi } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
+import { queueRoutes } from './queue-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { type AnyRoute, API, type ApiCall, isChange, isInPath } from './route.ts';
 import { routerRoutes } from './router-routes.ts';
@@ -42,6 +43,7 @@ export function apiRoutes(parts: ApiParts, version: string): AnyRoute[] {
     ...quotaRoutes(parts),
     ...nameserviceRoutes(parts),
     ...observerRoutes(parts),
+    ...queueRoutes(parts),
     ...routerRoutes(parts),
     {
       method: 'GET',

@@ -14,6 +14,8 @@ export interface ApiParts {
   nameservices(): readonly NameserviceView[];
   /** Those whose observers serve reads. */
   observers(): readonly ObservedView[];
+  /** What waits for each nameservice, and what is in flight there. */
+  queues(): readonly QueueView[];
   /** By their records; this one alone without a State Store. Throws RemoteException while the store has not been read. */
   routers(): readonly RouterView[];
   /** Wall clock, ms since 1970. */
@@ -64,6 +66,40 @@ export interface ObservedView {
     readonly leftAlone: boolean;
   }[];
   readonly figures: Readonly<Record<FigureName, number>>;
+}
+
+/** A time below which a part of the calls stayed, in ms; counted in buckets whose bounds are an eighth apart. */
+export interface TimesView {
+  readonly calls: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
+
+/** Counts of calls by the lane they take. */
+export interface LanesView {
+  readonly reads: number;
+  readonly writes: number;
+  readonly heavy: number;
+}
+
+/** Admission to one nameservice, of all workers together; levels are at most a second old. */
+export interface QueueView {
+  readonly nameservice: string;
+  readonly window: number;
+  readonly inFlight: number;
+  readonly inFlightBy: LanesView;
+  readonly waiting: number;
+  readonly waitingPeak: number;
+  readonly waitingBy: LanesView;
+  readonly levels: readonly { readonly waiting: number; readonly overflowed: number }[];
+  readonly passed: number;
+  readonly waited: number;
+  readonly refused: { readonly full: number; readonly slow: number; readonly late: number };
+  readonly queueTime: TimesView;
+  readonly processingTime: TimesView;
 }
 
 export interface RouterView extends Omit<RouterRecord, 'dateCreated'> {

@@ -1,0 +1,197 @@
+import { type Call, leave, Place } from '../call/call.ts';
+import { Deadline } from '../call/deadline.ts';
+import type { Engine } from '../call/engine.ts';
+import type { Method } from '../call/method.ts';
+import { Counter } from '../shared/counters.ts';
+import type { AdmissionSettings } from '../shared/settings.ts';
+import { Status } from '../wire/reply-head.ts';
+import { Gate } from './gate.ts';
+import { IS_CHEAP, LANE_OF, Lane } from './lanes.ts';
+import { Figure } from './shared/figures.ts';
+import type { AdmissionWords } from './shared/memory.ts';
+
+/** How often it is looked whether calls have waited for too long, while any wait. */
+const LOOK_MS = 100;
+
+const QUEUE_TIME = 0;
+const PROCESSING_TIME = 1;
+
+/**
+ * What stands between the strategies and the NameNodes, in a worker: each call is let through to its nameservice at once, after its turn in the
+ * queue, or not at all. Everything happens in the event that drives the call, or at the end of the turn of the event loop (`pump`).
+ */
+export class Admission {
+  readonly gates: readonly Gate[];
+  readonly #engine: Engine;
+  readonly #words: AdmissionWords;
+  #settings: AdmissionSettings;
+  /** Gates whose windows have become free. */
+  #due: Gate[] = [];
+  #taking: Gate[] = [];
+  readonly #look = new Deadline(() => this.#onLook());
+  /** Highest number waiting at each gate since the figures were last written. */
+  readonly #peaks: Int32Array;
+
+  constructor(engine: Engine, settings: AdmissionSettings, words: AdmissionWords) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#words = words;
+    const { nameservices } = engine.topology;
+    this.gates = nameservices.map((_, n) => new Gate(n, settings, words.workers));
+    this.#peaks = new Int32Array(nameservices.length);
+  }
+
+  /** Before a call goes to its nameservice. True: now. False: it waits for its turn, or was refused and is answered. */
+  admits(call: Call): boolean {
+    if (call.ofRouter) return true;
+    const gate = this.gates[call.nameservice] as Gate;
+    call.lane = LANE_OF[(call.method as Method).index] as number;
+    if (gate.enter(call)) {
+      this.#words.figures.add(call.nameservice, Figure.passed);
+      return true;
+    }
+    if (gate.queue.put(call)) {
+      this.#queued(gate, call);
+      return false;
+    }
+    this.#words.figures.add(call.nameservice, Figure.refusedFull);
+    this.#refuseFull(call);
+    return false;
+  }
+
+  /** The call goes on later (it sleeps between two rounds over the NameNodes): others may go meanwhile. */
+  stepAside(call: Call): void {
+    const { gate } = call;
+    if (gate === null) return;
+    gate.leave(call);
+    this.#askTurn(gate);
+  }
+
+  /** The call comes back from where it has slept. True: it goes on now. False: it waits, before all others, for its turn. */
+  returns(call: Call): boolean {
+    if (call.ofRouter) return true;
+    const gate = this.gates[call.nameservice] as Gate;
+    if (gate.enter(call)) return true;
+    gate.queue.putBack(call);
+    this.#queued(gate, call);
+    return false;
+  }
+
+  /** The call has left its nameservice: it is answered, or goes to another one. */
+  onLeft(call: Call): void {
+    const gate = call.gate as Gate;
+    gate.leave(call);
+    if (gate.queue.length > 0) this.#askTurn(gate);
+  }
+
+  /** A NameNode has answered. */
+  onAnswer(call: Call, status: number): void {
+    const { gate } = call;
+    if (gate === null) return;
+    const now = this.#engine.clock.nowMs;
+    const ms = now - call.sentMs;
+    this.#words.figures.time(gate.nameservice, PROCESSING_TIME, ms);
+    if (status === Status.SUCCESS && IS_CHEAP[(call.method as Method).index] === 1) gate.window.sample(ms, now);
+  }
+
+  /** End of the turn: whoever waits goes where there is room. */
+  pump(): void {
+    if (this.#due.length === 0) return;
+    const gates = this.#due;
+    this.#due = this.#taking;
+    this.#taking = gates;
+    for (let i = 0; i < gates.length; i++) this.#pumpGate(gates[i] as Gate);
+    gates.length = 0;
+  }
+
+  /** Other settings: the calls that wait go into the queues of these. */
+  refresh(settings: AdmissionSettings): void {
+    this.#settings = settings;
+    for (let n = 0; n < this.gates.length; n++) {
+      const gate = this.gates[n] as Gate;
+      gate.refresh(settings, this.#words.workers, (call) => {
+        leave(call, Place.QUEUED);
+        this.#words.figures.add(n, Figure.refusedFull);
+        this.#refuseFull(call);
+      });
+      if (gate.queue.length > 0) this.#askTurn(gate);
+    }
+  }
+
+  /** Each second: workers divide the windows anew, and what is there now is told. */
+  onSweep(): void {
+    const { demand, figures, workers } = this.#words;
+    for (let n = 0; n < this.gates.length; n++) {
+      const gate = this.gates[n] as Gate;
+      const { queue, inFlight } = gate;
+      demand.tell(n, inFlight + queue.length);
+      if (workers > 1) gate.window.share = demand.shareOf(n, workers);
+      figures.set(n, Figure.inFlight, inFlight);
+      figures.set(n, Figure.inFlightReads, gate.inFlightOf(Lane.READ));
+      figures.set(n, Figure.inFlightWrites, gate.inFlightOf(Lane.WRITE));
+      figures.set(n, Figure.inFlightHeavy, gate.inFlightOf(Lane.HEAVY));
+      figures.set(n, Figure.window, gate.window.limit);
+      figures.set(n, Figure.waiting, queue.length);
+      figures.set(n, Figure.waitingReads, queue.lengthOf(Lane.READ));
+      figures.set(n, Figure.waitingWrites, queue.lengthOf(Lane.WRITE));
+      figures.set(n, Figure.waitingHeavy, queue.lengthOf(Lane.HEAVY));
+      figures.set(n, Figure.waitingPeak, this.#peaks[n] as number);
+      this.#peaks[n] = queue.length;
+      for (let level = 0; level < this.#settings.levels; level++) {
+        figures.setLevel(n, level, queue.lengthOfLevel(level), queue.overflowedOf(level));
+      }
+      if (queue.length > 0) this.#askTurn(gate);
+    }
+  }
+
+  #pumpGate(gate: Gate): void {
+    gate.turnAsked = false;
+    const now = this.#engine.clock.nowMs;
+    for (let call = gate.next(); call !== null; call = gate.next()) {
+      leave(call, Place.QUEUED);
+      this.#words.figures.add(gate.nameservice, Figure.waited);
+      this.#words.figures.time(gate.nameservice, QUEUE_TIME, now - call.queuedMs);
+      this.#engine.attempts.route(call);
+    }
+  }
+
+  #queued(gate: Gate, call: Call): void {
+    call.place = Place.QUEUED;
+    call.queuedMs = this.#engine.clock.nowMs;
+    const { length } = gate.queue;
+    const n = gate.nameservice;
+    if (length > (this.#peaks[n] as number)) this.#peaks[n] = length;
+    if (this.#look.wheelSlot < 0) this.#engine.wheel.add(this.#look, LOOK_MS);
+  }
+
+  #askTurn(gate: Gate): void {
+    if (gate.turnAsked) return;
+    gate.turnAsked = true;
+    this.#due.push(gate);
+    this.#engine.flushSoon();
+  }
+
+  /** Calls that have waited for too long end here, and those whose whole time is over. */
+  #onLook(): void {
+    const now = this.#engine.clock.nowMs;
+    let waiting = false;
+    for (let n = 0; n < this.gates.length; n++) {
+      const { queue } = this.gates[n] as Gate;
+      for (let call = queue.oldest(now - this.#settings.timeLimitMs); call !== null; ) {
+        queue.remove(call);
+        leave(call, Place.QUEUED);
+        this.#words.figures.add(n, Figure.refusedLate);
+        this.#engine.counters.add(Counter.callsExpired);
+        this.#engine.overloaded(call);
+        call = queue.oldest(now - this.#settings.timeLimitMs);
+      }
+      if (queue.length > 0) waiting = true;
+    }
+    if (waiting) this.#engine.wheel.add(this.#look, LOOK_MS);
+  }
+
+  /** There is no room in the queue. */
+  #refuseFull(call: Call): void {
+    this.#engine.overloaded(call);
+  }
+}
