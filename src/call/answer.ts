@@ -5,6 +5,7 @@ import { namespaceBound, writeWithNamespace } from '../wire/namespace-field.ts';
 import { translateBack, translateBackBound } from '../wire/path-bytes.ts';
 import {
   ERROR_HEAD_BYTES,
+  ErrorDetail,
   encodeError,
   Status,
   SUCCESS_HEAD_BYTES,
@@ -224,6 +225,24 @@ export class Answers {
       more: this.#fieldOf(call),
     });
     this.#replyOrWait(call, 0, frame);
+  }
+
+  /**
+   * As a Java server that has no room for a call: it answers while it reads, before it knows the client id. With `fatal` this is the connection's
+   * last answer: the client goes, and takes all its calls in flight elsewhere.
+   */
+  failBusy(call: Call, className: string, message: string, fatal: boolean): void {
+    const { callId, retryCount } = call.fields;
+    const frame = encodeError({
+      callId,
+      status: fatal ? Status.FATAL : Status.ERROR,
+      detail: ErrorDetail.ERROR_RPC_SERVER,
+      className,
+      message,
+      retryCount,
+      more: this.#fieldOf(call),
+    });
+    this.#replyOrWait(call, fatal ? ReplyFlag.CLOSE : 0, frame);
   }
 
   /** A call ends without an answer: its client is not known here. Frees the acceptor's slot. */

@@ -87,6 +87,11 @@ export class Acceptor implements AcceptorSide {
     return this.#open;
   }
 
+  /** The connection at this place of the table, null when there is none. */
+  connectionOf(id: number): ClientConnection | null {
+    return this.#connections[id] ?? null;
+  }
+
   /** Starts to listen; `listening` is told the port. May be asked again after it has failed. */
   listen(port: number, listening: (port: number) => void, failed: (error: Error) => void): void {
     const server = net.createServer({ noDelay: this.settings.tcpNoDelay });
@@ -151,7 +156,7 @@ export class Acceptor implements AcceptorSide {
   }
 
   onAuthorized(id: number, generation: number, refusal: string | null): void {
-    const connection = this.#connections[id] ?? null;
+    const connection = this.connectionOf(id);
     if (connection === null || connection.generation !== generation) return;
     connection.onAuthorized(refusal);
     this.noteActivity();
@@ -185,10 +190,11 @@ export class Acceptor implements AcceptorSide {
       this.counters.add(Counter.repliesDropped);
       return;
     }
-    if ((flags & ReplyFlag.NONE) !== 0) this.counters.add(Counter.repliesDropped);
+    if (flags === ReplyFlag.NONE) this.counters.add(Counter.repliesDropped);
     else {
       this.counters.add(Counter.repliesWritten);
       client.writeReply(buffer, start, end, owned);
+      if (flags === ReplyFlag.CLOSE) client.closeWhenAnswered();
     }
     client.callEnded();
   }

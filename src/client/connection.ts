@@ -33,9 +33,11 @@ export const ClientState = {
   /** The main thread decides whether the real user may act for the effective one. */
   AUTHORIZING: 3,
   OPEN: 4,
-  /** Its last answer is on its way out; nothing is read any more. */
-  ENDING: 5,
-  CLOSED: 6,
+  /** It was told a FATAL: what it sends is thrown away; answers of what is in flight still leave. */
+  CLOSING: 5,
+  /** Its last answer is on its way out; what it sends is thrown away. */
+  ENDING: 6,
+  CLOSED: 7,
 } as const;
 
 /** Why a connection is not read from; bits. */
@@ -118,7 +120,10 @@ export class ClientConnection implements FrameSink {
     this.dirty = false;
     if (this.state === ClientState.CLOSED) return;
     this.#outbox.flush(this.socket, this.acceptor.slabs);
-    if (this.#readEnded && this.inFlight === 0) this.socket.end();
+    if (this.inFlight === 0) {
+      if (this.#readEnded) this.socket.end();
+      else if (this.state === ClientState.CLOSING) this.#end(null);
+    }
     if (this.socket.writableLength > 0) this.checkStalled();
   }
 
@@ -159,7 +164,7 @@ export class ClientConnection implements FrameSink {
   /** One of its calls has been answered: the answer is in the outbox. */
   callEnded(): void {
     this.inFlight--;
-    if (this.#readEnded && this.inFlight === 0) this.acceptor.markDirty(this);
+    if (this.inFlight === 0 && (this.#readEnded || this.state === ClientState.CLOSING)) this.acceptor.markDirty(this);
     if (this.inFlight === MAX_IN_FLIGHT_PER_CONNECTION / 2) this.#unpause(Pause.IN_FLIGHT);
   }
 
@@ -184,21 +189,24 @@ export class ClientConnection implements FrameSink {
     if (this.state >= ClientState.ENDING) return;
     this.#outbox.flush(this.socket, this.acceptor.slabs);
     this.acceptor.counters.add(this.state === ClientState.OPEN ? Counter.callsRefused : Counter.handshakesRefused);
-    this.#stopReading();
     if (answer === null) {
+      this.#stopReading(ClientState.ENDING);
       this.socket.destroy();
-      return;
-    }
-    this.socket.end(answer);
-    this.stalledSinceMs = this.acceptor.clock.nowMs;
-    this.acceptor.stalled.add(this);
+    } else this.#end(answer);
+  }
+
+  /** A worker's last word to it is in the outbox (ReplyFlag.CLOSE). */
+  closeWhenAnswered(): void {
+    if (this.state !== ClientState.OPEN) return;
+    this.acceptor.counters.add(Counter.clientsDisconnected);
+    this.#stopReading(ClientState.CLOSING);
   }
 
   /** The router stops: what is in the outbox leaves, then the end of the stream. */
   finish(): void {
     if (this.state >= ClientState.ENDING) return;
     this.#outbox.flush(this.socket, this.acceptor.slabs);
-    this.#stopReading();
+    this.#stopReading(ClientState.ENDING);
     this.socket.end();
   }
 
@@ -265,14 +273,16 @@ export class ClientConnection implements FrameSink {
     scan.connection = this.id;
     scan.generation = this.generation;
     scan.slot = slot;
+    // Before the hand-over: with the inline link the answer comes within it.
+    this.inFlight++;
     // Leg (b) hand-over. Refused: the ring is full, and with it this connection waits.
     if (!link.call(scan, reader.frame, reader.start, reader.end)) {
+      this.inFlight--;
       acceptor.outstanding.give(slot);
       this.#pause(Pause.WORKER);
       acceptor.waitForSpace(this, link);
       return false;
     }
-    this.inFlight++;
     acceptor.counters.add(reader.recoded ? Counter.callsRecoded : Counter.callsRead);
     return true;
   }
@@ -373,7 +383,7 @@ export class ClientConnection implements FrameSink {
     const { acceptor } = this;
     acceptor.noteActivity();
     this.lastContactMs = acceptor.clock.nowMs;
-    if (this.state >= ClientState.ENDING) return;
+    if (this.state > ClientState.OPEN) return;
     let at = 0;
     if (this.state === ClientState.PREAMBLE) {
       at = this.#onPreamble(buffer, bytes);
@@ -436,16 +446,27 @@ export class ClientConnection implements FrameSink {
     if (this.#pauses === 0 && this.state < ClientState.ENDING) this.socket.resume();
   }
 
-  #stopReading(): void {
-    this.state = ClientState.ENDING;
+  /** Behind what has left the outbox: `last`, if any, and the end of the stream. */
+  #end(last: Buffer | null): void {
+    this.#stopReading(ClientState.ENDING);
+    if (last === null) this.socket.end();
+    else this.socket.end(last);
+    this.stalledSinceMs = this.acceptor.clock.nowMs;
+    this.acceptor.stalled.add(this);
+  }
+
+  /** What still comes is read and thrown away: bytes that nobody reads would turn the end into a reset, which can overtake the last answer. */
+  #stopReading(state: number): void {
+    this.state = state;
     this.#assembler.release();
+    this.#held = false;
     this.socket.resume();
   }
 
   /** No further calls: those in flight are answered, then we close too. What is not in flight yet is not begun for it any more. */
   #onEnd(): void {
     this.#readEnded = true;
-    if (this.state === ClientState.OPEN && this.inFlight > 0) this.acceptor.onClientEnded(this);
+    if (this.inFlight > 0) this.acceptor.onClientEnded(this);
     else this.acceptor.markDirty(this);
   }
 

@@ -67,6 +67,11 @@ export const CallFlag = {
 export const ReplyFlag = {
   /** No reply to write: the call ends without an answer (its client is gone); frees the slot. */
   NONE: 1,
+  /**
+   * The last word of its connection, a FATAL: no further call is read. Clients close by themselves and give up what they have in flight; for one
+   * that does not, those answers still leave, and then the acceptor closes.
+   */
+  CLOSE: 2,
 } as const;
 
 /** The acceptor's view of one worker. Nothing is visible to the worker's thread for certain before `flush`. */

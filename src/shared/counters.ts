@@ -9,6 +9,8 @@ export const COUNTERS = [
   'handshakesRefused',
   'slowReadersClosed',
   'idleClientsClosed',
+  /** Told by a worker's FATAL to go. */
+  'clientsDisconnected',
   'callsRead',
   'callsRecoded',
   'callsRefused',
