@@ -7,6 +7,7 @@ import type { AdmissionSettings } from '../shared/settings.ts';
 import { Status } from '../wire/reply-head.ts';
 import { Gate } from './gate.ts';
 import { IS_CHEAP, LANE_OF, Lane } from './lanes.ts';
+import { refuse } from './refusal.ts';
 import { Figure } from './shared/figures.ts';
 import type { AdmissionWords } from './shared/memory.ts';
 
@@ -55,7 +56,7 @@ export class Admission {
       return false;
     }
     this.#words.figures.add(call.nameservice, Figure.refusedFull);
-    this.#refuseFull(call);
+    refuse(this.#engine, this.#settings, call, false);
     return false;
   }
 
@@ -109,11 +110,7 @@ export class Admission {
     this.#settings = settings;
     for (let n = 0; n < this.gates.length; n++) {
       const gate = this.gates[n] as Gate;
-      gate.refresh(settings, this.#words.workers, (call) => {
-        leave(call, Place.QUEUED);
-        this.#words.figures.add(n, Figure.refusedFull);
-        this.#refuseFull(call);
-      });
+      gate.refresh(settings, this.#words.workers, this.#onRejected);
       if (gate.queue.length > 0) this.#askTurn(gate);
     }
   }
@@ -190,8 +187,10 @@ export class Admission {
     if (waiting) this.#engine.wheel.add(this.#look, LOOK_MS);
   }
 
-  /** There is no room in the queue. */
-  #refuseFull(call: Call): void {
-    this.#engine.overloaded(call);
-  }
+  /** It has waited, and there is no room for it in another queue. */
+  readonly #onRejected = (call: Call): void => {
+    leave(call, Place.QUEUED);
+    this.#words.figures.add(call.nameservice, Figure.refusedFull);
+    refuse(this.#engine, this.#settings, call, false);
+  };
 }

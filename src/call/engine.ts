@@ -12,7 +12,7 @@ import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
 import { ControlBlock, NameNodeState, SafeModeLevel } from '../shared/control-block.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
-import type { Settings, Topology } from '../shared/settings.ts';
+import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
 import { copyBlock, LastBlock } from '../wire/block.ts';
 import { NameIndex } from '../wire/name-index.ts';
@@ -295,6 +295,12 @@ export class Engine implements WorkerSide, CallOwner {
     this.free(call);
   }
 
+  /** Ends a call that finds no room, as a Java server does; `fatal`: and its connection with it. */
+  refuseBusy(call: Call, className: string, message: string, fatal: boolean): void {
+    this.answers.failBusy(call, className, message, fatal);
+    this.free(call);
+  }
+
   /** Ends a call that met a defect of the router. */
   breakOff(call: Call, error: unknown): void {
     this.noteBroken(call, error);
@@ -320,6 +326,12 @@ export class Engine implements WorkerSide, CallOwner {
   /** What is used under mount points with limits; new figures are a new object. */
   set quotaUsage(usage: QuotaUsage) {
     this.resolver.quotas.usage = usage;
+  }
+
+  /** Other settings of admission, for all calls from here on and those that wait. */
+  refreshAdmission(settings: AdmissionSettings): void {
+    this.admission.refresh(settings);
+    this.flushSoon();
   }
 
   nameserviceName(nameservice: number): string {

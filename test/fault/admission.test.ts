@@ -1,0 +1,315 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Lane } from '../../src/admission/lanes.ts';
+import type { AdmissionSettings } from '../../src/shared/settings.ts';
+import { disposeOpened } from '../support/dispose-opened.ts';
+import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
+import { RawClient } from '../support/raw-client.ts';
+import {
+  answerPlainly,
+  type NameNodeCall,
+  RETRIABLE,
+  ScriptedNameNode,
+  STANDBY,
+} from '../support/scripted-namenode.ts';
+import { waitUntil } from '../support/wait.ts';
+
+/** What stands in front of a nameservice: who is let through, who waits, who is sent away, and that nobody is ever lost or counted for ever. */
+
+const MOUNTS = ['/zero=ns0:/', '/one=ns1:/'];
+const FOUR: AdmissionSettings = {
+  capacity: 1000,
+  levels: 1,
+  capacityWeights: [1],
+  multiplexerWeights: [1],
+  scheduler: null,
+  backoff: false,
+  overflowFailover: false,
+  timeLimitMs: 60_000,
+  windows: [
+    { floor: 4, ceiling: 4 },
+    { floor: 4, ceiling: 4 },
+  ],
+};
+
+let ns0: ScriptedNameNode;
+let ns1: ScriptedNameNode;
+/** Calls at ns0 that have no answer yet. */
+let held: NameNodeCall[];
+const opened: (Disposable | AsyncDisposable)[] = [];
+
+beforeEach(async () => {
+  ns0 = await ScriptedNameNode.start('ns0');
+  ns1 = await ScriptedNameNode.start('ns1');
+  held = [];
+  ns0.handler = (call) => held.push(call);
+});
+
+afterEach(async () => {
+  await disposeOpened(opened);
+  await ns0[Symbol.asyncDispose]();
+  await ns1[Symbol.asyncDispose]();
+});
+
+async function start(
+  admission: Partial<AdmissionSettings> = {},
+  options: Partial<InlineRouterOptions> = {},
+): Promise<{ router: InlineRouter; client: RawClient }> {
+  const router = await InlineRouter.start({
+    nameservices: { ns0: ns0.port, ns1: ns1.port },
+    mounts: MOUNTS,
+    ...options,
+    settings: { admission: { ...FOUR, ...admission }, ...options.settings },
+  });
+  opened.push(router);
+  return { router, client: await connect(router) };
+}
+
+async function connect(router: InlineRouter, user = 'alice'): Promise<RawClient> {
+  const client = await RawClient.connect(router, { user });
+  opened.push(client);
+  return client;
+}
+
+const status = (src: string) => ({ method: 'getFileInfo', request: { src } });
+const locations = (src: string) => ({ method: 'getBlockLocations', request: { src, offset: 0, length: 1 } });
+const mkdirs = (src: string) => ({
+  method: 'mkdirs',
+  request: { src, masked: { perm: 0o755 }, createParent: true },
+});
+const summary = (path: string) => ({ method: 'getContentSummary', request: { path } });
+
+function gateOf(router: InlineRouter, nameservice = 0) {
+  const gate = router.engine.admission.gates[nameservice];
+  if (gate === undefined) throw new Error('there is no such nameservice');
+  return gate;
+}
+
+async function counts(router: InlineRouter, inFlight: number, waiting: number): Promise<void> {
+  await waitUntil(
+    () => gateOf(router).inFlight === inFlight && gateOf(router).queue.length === waiting,
+    `${inFlight} in flight and ${waiting} waiting`,
+  );
+}
+
+function answerHeld(): void {
+  for (const call of held.splice(0)) answerPlainly(call);
+}
+
+describe('a window', () => {
+  it('lets through what it holds; the others come in the order of their coming as answers come', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 10; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 6);
+    expect(ns0.calls.map(({ path }) => path)).toEqual(['/0', '/1', '/2', '/3']);
+    answerPlainly(held.shift() as NameNodeCall);
+    expect((await client.receive()).status).toBe('SUCCESS');
+    await ns0.waitForCall({ path: '/4' });
+    await counts(router, 4, 5);
+    ns0.handler = answerPlainly;
+    answerHeld();
+    for (let i = 0; i < 9; i++) expect((await client.receive()).status).toBe('SUCCESS');
+    await counts(router, 0, 0);
+    expect(ns0.calls.map(({ path }) => path)).toEqual(Array.from({ length: 10 }, (_, i) => `/${i}`));
+    expect(router.admitted(0).figures).toMatchObject({ passed: 4, waited: 6, refusedFull: 0 });
+  });
+
+  it('of a nameservice that hangs is no other one’s', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 50; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 46);
+    const other = await connect(router);
+    expect((await other.call(status('/one/file'))).status).toBe('SUCCESS');
+    expect(gateOf(router, 1).inFlight).toBe(0);
+  });
+
+  it('keeps room for reads while changes take long, and for both while summaries do', async () => {
+    const { router, client } = await start({ windows: [{ floor: 8, ceiling: 8 }, FOUR.windows[1] as never] });
+    for (let i = 0; i < 9; i++) client.send(mkdirs(`/zero/${i}`));
+    await counts(router, 6, 3);
+    for (let i = 0; i < 5; i++) client.send(summary(`/zero/${i}`));
+    await counts(router, 8, 6);
+    expect(gateOf(router).inFlightOf(Lane.HEAVY)).toBe(2);
+    // The window is full: one place becomes free, and the read takes it, whatever has waited for longer in the other lanes.
+    client.send(status('/zero/read'));
+    await counts(router, 8, 7);
+    answerPlainly(held.shift() as NameNodeCall);
+    await waitUntil(() => ns0.callsOf({ path: '/read' }).length === 1, 'the read is at the NameNode');
+  });
+
+  it('is not made smaller by calls that take long by themselves', async () => {
+    const { router, client } = await start({ windows: [{ floor: 64, ceiling: 1024 }, FOUR.windows[1] as never] });
+    ns0.handler = (call) => (call.method === 'getContentSummary' ? held.push(call) : answerPlainly(call));
+    for (let i = 0; i < 5; i++) client.send(summary(`/zero/${i}`));
+    await ns0.until(() => held.length === 5, 'the summaries are at the NameNode');
+    const since = router.engine.clock.nowMs;
+    await waitUntil(async () => {
+      for (let i = 0; i < 19; i++) client.send(status(`/zero/${i}`));
+      for (let i = 0; i < 19; i++) await client.receive();
+      return router.engine.clock.nowMs - since > 2000;
+    }, 'two seconds have passed');
+    answerHeld();
+    for (let i = 0; i < 5; i++) await client.receive();
+    expect(gateOf(router).window.limit).toBeGreaterThanOrEqual(256);
+  });
+});
+
+describe('a call that finds no room', () => {
+  it('waits in the queue; one too many is told to go to another router', async () => {
+    const { router, client } = await start({ capacity: 3 });
+    for (let i = 0; i < 7; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 3);
+    const reply = await client.call(status('/zero/7'));
+    expect([reply.exception, reply.message]).toEqual([STANDBY, 'Router router:8888 is overloaded for NS: ns0']);
+    expect(router.admitted(0).figures.refusedFull).toBe(1);
+    answerHeld();
+    for (let i = 0; i < 4; i++) expect((await client.receive()).status).toBe('SUCCESS');
+  });
+
+  it('is told to go elsewhere once it has waited for as long as a call may', async () => {
+    const { router, client } = await start({ timeLimitMs: 200 });
+    for (let i = 0; i < 6; i++) client.send(status(`/zero/${i}`));
+    for (let i = 0; i < 2; i++) {
+      const { exception, callId } = await client.receive();
+      expect([exception, callId]).toEqual([STANDBY, 4 + i]);
+    }
+    await counts(router, 4, 0);
+    expect(router.admitted(0).figures.refusedLate).toBe(2);
+    answerHeld();
+    for (let i = 0; i < 4; i++) expect((await client.receive()).status).toBe('SUCCESS');
+  });
+
+  it('with back-off is answered as by a Hadoop server, and so is its connection', async () => {
+    const { router, client } = await start({ capacity: 1, backoff: true });
+    for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 1);
+    const other = await connect(router);
+    const reply = await other.call(status('/zero/5'));
+    expect([reply.status, reply.exception, reply.message]).toEqual([
+      'FATAL',
+      RETRIABLE,
+      'Server too busy - disconnecting',
+    ]);
+    await waitUntil(() => other.ended !== '', 'the connection is closed');
+    answerHeld();
+    for (let i = 0; i < 4; i++) expect((await client.receive()).status).toBe('SUCCESS');
+  });
+
+  it('with back-off and fail-over is sent to another router', async () => {
+    const { router, client } = await start({ capacity: 1, backoff: true, overflowFailover: true });
+    for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 1);
+    const other = await connect(router);
+    const reply = await other.call(status('/zero/5'));
+    expect([reply.status, reply.exception, reply.message]).toEqual([
+      'FATAL',
+      STANDBY,
+      'Server too busy - disconnect and failover',
+    ]);
+  });
+
+  it('is not sent when its client has gone meanwhile', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 0);
+    const other = await connect(router);
+    for (let i = 4; i < 8; i++) other.send(status(`/zero/${i}`));
+    await counts(router, 4, 4);
+    other.socket.resetAndDestroy();
+    await waitUntil(() => router.count('clientsClosed') === 1, 'the router knows');
+    ns0.handler = answerPlainly;
+    answerHeld();
+    for (let i = 0; i < 4; i++) await client.receive();
+    await counts(router, 0, 0);
+    await waitUntil(() => router.engine.calls.inUse === 0, 'all calls have ended');
+    expect(ns0.calls).toHaveLength(4);
+  });
+
+  it('is resolved anew when the mount table changes while it waits', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 1);
+    router.swapMounts(['/zero=ns1:/moved']);
+    answerPlainly(held.shift() as NameNodeCall);
+    await client.receive();
+    expect((await client.receive()).status).toBe('SUCCESS');
+    expect(ns1.calls.map(({ path }) => path)).toEqual(['/moved/4']);
+  });
+});
+
+it('calls that sleep until a NameNode is active are in nobody’s way, and come before others', async () => {
+  const { router, client } = await start({ windows: [{ floor: 1, ceiling: 1 }, FOUR.windows[1] as never] });
+  ns0.state = 'standby';
+  for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
+  await waitUntil(() => new Set(ns0.calls.map(({ path }) => path)).size === 5, 'each was tried');
+  ns0.handler = answerPlainly;
+  ns0.state = 'active';
+  for (let i = 0; i < 5; i++) expect((await client.receive()).status).toBe('SUCCESS');
+  await counts(router, 0, 0);
+});
+
+describe('other settings', () => {
+  it('make the window larger at once for those that wait', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 10; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 6);
+    router.engine.refreshAdmission({ ...FOUR, windows: [{ floor: 9, ceiling: 9 }, FOUR.windows[1] as never] });
+    await ns0.until(() => held.length === 8, 'eight are there: seven eighths of the window, rounded up');
+    await counts(router, 8, 2);
+  });
+
+  it('with a smaller queue send away those that it does not hold', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 10; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 6);
+    router.engine.refreshAdmission({ ...FOUR, capacity: 2 });
+    for (let i = 0; i < 4; i++) {
+      const { exception, callId } = await client.receive();
+      expect([exception, callId]).toEqual([STANDBY, 6 + i]);
+    }
+    await counts(router, 4, 2);
+  });
+});
+
+describe('whatever ends', () => {
+  it.each([1, 2, 3, 4, 5, 6])('nothing stays in a window, a queue or a table (seed %i)', async (seed) => {
+    const { router } = await start({ capacity: 12 }, { settings: { callBudgetMs: 3000 } });
+    const random = generator(seed);
+    const pick = (n: number): number => Math.floor(random() * n);
+    const clients: RawClient[] = [];
+    const calls = [status, locations, mkdirs];
+    for (let step = 0; step < 120; step++) {
+      const action = pick(12);
+      if (action < 5) {
+        if (clients.length === 0 || action === 0) clients.push(await connect(router, `user${pick(3)}`));
+        const client = clients[pick(clients.length)] as RawClient;
+        for (let i = 0; i <= pick(8); i++) client.send((calls[pick(3)] as typeof status)(`/zero/${step}-${i}`));
+      } else if (action === 5) clients.splice(pick(clients.length), 1)[0]?.socket.destroy();
+      else if (action === 6) ns0.resetAll();
+      else if (action === 7) ns0.state = pick(2) === 0 ? 'standby' : 'active';
+      else if (action === 8) held[pick(held.length)]?.fail(RETRIABLE, 'NameNode still not started');
+      else if (action === 9) router.swapMounts([`/zero=ns${pick(2)}:/`]);
+      else if (action === 10) router.engine.refreshAdmission({ ...FOUR, capacity: 1 + pick(20) });
+      else for (const call of held.splice(0, pick(6))) if (call.peer.open) answerPlainly(call);
+      if (pick(3) === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    ns0.handler = answerPlainly;
+    ns0.state = 'active';
+    for (const call of held.splice(0)) if (call.peer.open) answerPlainly(call);
+    await waitUntil(() => router.engine.calls.inUse === 0, 'all calls have ended');
+    for (const gate of router.engine.admission.gates) expect([gate.inFlight, gate.queue.length]).toEqual([0, 0]);
+    expect(router.acceptor.outstanding.count).toBe(0);
+    const last = await connect(router);
+    expect((await last.call(status('/zero/last'))).status).toBe('SUCCESS');
+  });
+});
+
+/** Numbers of [0, 1) that follow from a seed (xorshift). */
+function generator(seed: number): () => number {
+  let x = seed * 0x9e3779b9;
+  return () => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x >>> 0) / 2 ** 32;
+  };
+}
