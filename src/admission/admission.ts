@@ -8,6 +8,7 @@ import { Status } from '../wire/reply-head.ts';
 import { Gate } from './gate.ts';
 import { IS_CHEAP, LANE_OF, Lane } from './lanes.ts';
 import { refuse } from './refusal.ts';
+import { WorkerScheduler } from './scheduler/worker-scheduler.ts';
 import { Figure } from './shared/figures.ts';
 import type { AdmissionWords } from './shared/memory.ts';
 
@@ -23,6 +24,8 @@ const PROCESSING_TIME = 1;
  */
 export class Admission {
   readonly gates: readonly Gate[];
+  /** Whose calls come first; null: nobody's. */
+  scheduler: WorkerScheduler | null;
   readonly #engine: Engine;
   readonly #words: AdmissionWords;
   #settings: AdmissionSettings;
@@ -37,6 +40,7 @@ export class Admission {
     this.#engine = engine;
     this.#settings = settings;
     this.#words = words;
+    this.scheduler = makeScheduler(settings);
     const { nameservices } = engine.topology;
     this.gates = nameservices.map((_, n) => new Gate(n, settings, words.workers));
     this.#peaks = new Int32Array(nameservices.length);
@@ -45,6 +49,14 @@ export class Admission {
   /** Before a call goes to its nameservice. True: now. False: it waits for its turn, or was refused and is answered. */
   admits(call: Call): boolean {
     if (call.ofRouter) return true;
+    if (this.scheduler !== null && call.caller === null) {
+      this.scheduler.assign(call);
+      if (this.#settings.backoff && this.scheduler.refuses(call.level)) {
+        this.#words.figures.add(call.nameservice, Figure.refusedSlow);
+        refuse(this.#engine, this.#settings, call, true);
+        return false;
+      }
+    }
     const gate = this.gates[call.nameservice] as Gate;
     call.lane = LANE_OF[(call.method as Method).index] as number;
     if (gate.enter(call)) {
@@ -92,7 +104,13 @@ export class Admission {
     const now = this.#engine.clock.nowMs;
     const ms = now - call.sentMs;
     this.#words.figures.time(gate.nameservice, PROCESSING_TIME, ms);
+    call.workedMs = Math.max(call.workedMs, 0) + ms;
     if (status === Status.SUCCESS && IS_CHEAP[(call.method as Method).index] === 1) gate.window.sample(ms, now);
+  }
+
+  /** The call ends: its caller is charged if a NameNode has answered it. */
+  settle(call: Call): void {
+    if (call.workedMs >= 0) this.scheduler?.settle(call, call.waitedMs, call.workedMs);
   }
 
   /** End of the turn: whoever waits goes where there is room. */
@@ -108,6 +126,7 @@ export class Admission {
   /** Other settings: the calls that wait go into the queues of these. */
   refresh(settings: AdmissionSettings): void {
     this.#settings = settings;
+    this.scheduler = makeScheduler(settings);
     for (let n = 0; n < this.gates.length; n++) {
       const gate = this.gates[n] as Gate;
       gate.refresh(settings, this.#words.workers, this.#onRejected);
@@ -147,7 +166,9 @@ export class Admission {
     for (let call = gate.next(); call !== null; call = gate.next()) {
       leave(call, Place.QUEUED);
       this.#words.figures.add(gate.nameservice, Figure.waited);
-      this.#words.figures.time(gate.nameservice, QUEUE_TIME, now - call.queuedMs);
+      const ms = now - call.queuedMs;
+      this.#words.figures.time(gate.nameservice, QUEUE_TIME, ms);
+      call.waitedMs += ms;
       this.#engine.attempts.route(call);
     }
   }
@@ -193,4 +214,8 @@ export class Admission {
     this.#words.figures.add(call.nameservice, Figure.refusedFull);
     refuse(this.#engine, this.#settings, call, false);
   };
+}
+
+function makeScheduler({ scheduler, levels }: AdmissionSettings): WorkerScheduler | null {
+  return scheduler === null ? null : new WorkerScheduler(scheduler, levels);
 }

@@ -1,4 +1,5 @@
 import type { Gate } from '../admission/gate.ts';
+import type { Caller } from '../admission/scheduler/caller.ts';
 import { CallFields } from '../handoff/link.ts';
 import type { NameNodeConnection } from '../namenode/connection.ts';
 import { WheelEntry } from '../shared/timer-wheel.ts';
@@ -92,6 +93,10 @@ export class Call extends WheelEntry {
   /** Level in the queue, 0 is best, and which lane it takes. */
   level = 0;
   lane = 0;
+  /** Level of the list that it waits in: lower than its own when that was full. */
+  queuedLevel = 0;
+  /** It was let through before, and waits once more. */
+  queuedAgain = false;
   /** Since when it waits for its turn. */
   queuedMs = 0;
   /** The gate that has let it through, in which lane, and its neighbours among those that were; null while it is not in a window. */
@@ -101,6 +106,11 @@ export class Call extends WheelEntry {
   gatePrev: Call | null = null;
   /** The router made it of itself: it is let through as it comes. */
   ofRouter = false;
+  /** Whom it costs; null while nobody's cost is counted. */
+  caller: Caller | null = null;
+  /** Time it has waited in queues, and at NameNodes until they answered; -1 before one has. */
+  waitedMs = 0;
+  workedMs = -1;
 
   /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
   nameservice = -1;
@@ -240,6 +250,9 @@ export class CallPool {
     call.seenMore = null;
     call.alternatives = null;
     call.alternativeAt = 0;
+    call.caller = null;
+    call.waitedMs = 0;
+    call.workedMs = -1;
     call.tried = 0;
     call.namenode = -1;
     call.onlyNamenode = -1;

@@ -1,3 +1,4 @@
+import type { Caller } from '../admission/scheduler/caller.ts';
 import type { AcceptorLink, ClientIdentity } from '../handoff/link.ts';
 import type { User } from '../namenode/user.ts';
 import type { ContextPrefix } from '../wire/context.ts';
@@ -13,6 +14,8 @@ export class Client {
   context: ContextPrefix | null = null;
   /** `/user/NAME/.Trash`, its user's; made with its first path that may lie there. */
   trashRoot: Buffer | null = null;
+  /** Whom its calls cost; found with its first one, and again when it is not listed any more. */
+  caller: Caller | null = null;
   /** It has closed its side of the connection: nothing is sent for it any more. Whether it still takes answers the acceptor knows. */
   gone = false;
 
@@ -23,4 +26,10 @@ export class Client {
     this.identity = identity;
     this.user = user;
   }
+}
+
+/** A principal's first component, as HDFS names its home directory. */
+export function shortNameOf(user: string): string {
+  const at = user.search(/[/@]/);
+  return at < 0 ? user : user.slice(0, at);
 }

@@ -315,6 +315,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   /** The call has been answered. */
   free(call: Call): void {
+    if (call.caller !== null) this.admission.settle(call);
     this.assign(call, -1);
     if (call.claimedBytes > 0) {
       this.budget.release(call.claimedBytes);

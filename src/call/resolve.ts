@@ -6,7 +6,7 @@ import type { ControlBlock } from '../shared/control-block.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { textOf } from '../wire/text.ts';
 import type { Call } from './call.ts';
-import type { Client } from './client.ts';
+import { type Client, shortNameOf } from './client.ts';
 import { Failure } from './failure.ts';
 import type { Method } from './method.ts';
 
@@ -383,10 +383,4 @@ function isPlace({ nameservice, path }: Place, expected: number, expectedPath: B
 
 function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
-}
-
-/** A principal's first component, as HDFS names its home directory. */
-function shortNameOf(user: string): string {
-  const at = user.search(/[/@]/);
-  return at < 0 ? user : user.slice(0, at);
 }

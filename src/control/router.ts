@@ -11,6 +11,7 @@ import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords, announceFirst, NO_EPOCH } from '../shared/epochs.ts';
 import type { FromThread, ToThread } from '../threads/messages.ts';
+import { SharedScheduler } from './admission/shared-scheduler.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
 import { Federation } from './federation.ts';
 import { Impersonation } from './impersonation.ts';
@@ -62,6 +63,7 @@ class Router implements RunningRouter, ThreadEvents {
   /** None with the inline hand-off, where every acceptor thread is a worker too. */
   readonly #workers: ThreadPool | null;
   readonly #federation: Federation;
+  readonly #scheduler: SharedScheduler;
   readonly #stateWords: StateWords | null;
   readonly #groups: Groups;
   readonly #impersonation: Impersonation;
@@ -100,6 +102,7 @@ class Router implements RunningRouter, ThreadEvents {
       observers: createObserverMemory(settings, topology, threads),
       admission: createAdmissionMemory(topology, threads, inline ? settings.acceptors : settings.workers),
     };
+    this.#scheduler = new SharedScheduler(settings.admission);
     this.#stateWords = openObserverMemory(this.#share.observers, topology, 0)?.state ?? null;
     this.#federation = new Federation({
       settings,
@@ -166,6 +169,7 @@ class Router implements RunningRouter, ThreadEvents {
     if (this.#stop !== null) return;
     // A thread that takes the place of one that dies from here on is given all that by `onReady`.
     this.#serving = true;
+    this.#scheduler.start();
     for (const thread of this.#engines()) this.#prepareEngine(thread);
     for (const acceptor of this.#acceptors.threads) this.#connectAcceptor(acceptor);
     const port = await this.#listeners.all;
@@ -212,6 +216,7 @@ class Router implements RunningRouter, ThreadEvents {
 
   onDeath(thread: RouterThread): void {
     if (thread.kind !== 'worker') this.#listeners.onDeath(thread);
+    if (thread.kind !== 'acceptor') this.#scheduler.leave(thread.index);
     reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
     new Demand(this.#share.admission.demand, thread.thread, this.#options.topology.nameservices.length).forget();
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
@@ -244,6 +249,9 @@ class Router implements RunningRouter, ThreadEvents {
       }
       case 'announced':
         this.#federation.live.onAnnounced();
+        break;
+      case 'admission-booked':
+        this.#scheduler.onBooked(thread.index, message);
         break;
       case 'note':
         this.#log.warn({ thread: `${thread.kind} ${thread.index}` }, message.text);
@@ -321,6 +329,7 @@ class Router implements RunningRouter, ThreadEvents {
   }
 
   #prepareEngine(thread: RouterThread): void {
+    this.#scheduler.join(thread);
     this.#federation.tellAll((message) => this.#tellEngine(thread, message));
   }
 
@@ -363,6 +372,7 @@ class Router implements RunningRouter, ThreadEvents {
   /** In bounded time; never rejects. */
   async #runStop(): Promise<void> {
     this.#log.debug(readCounters(this.#share.counters), 'counters at the end');
+    this.#scheduler.stop();
     const ended = Promise.allSettled([
       this.#acceptors.stop(),
       this.#workers?.stop(),

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { FromScheduler, ToScheduler } from '../admission/scheduler/exchanged.ts';
 import type { AdmissionMemory } from '../admission/shared/memory.ts';
 import type { ClientIdentity } from '../handoff/link.ts';
 import type { RingPlumbing } from '../handoff/ring-end.ts';
@@ -37,6 +38,7 @@ export type ToThread =
   | { readonly kind: 'quota-usage'; readonly usage: UsageData }
   /** What LOCAL and SPACE go by; takes the place of all that was known. */
   | { readonly kind: 'order-figures'; readonly data: FigureData }
+  | ToScheduler
   | { readonly kind: 'listen'; readonly port: number }
   | {
       readonly kind: 'authorized';
@@ -61,6 +63,7 @@ export type FromThread =
   | { readonly kind: 'note'; readonly text: string }
   /** It is on the mount snapshot that it was given last, and says so in its epoch word. */
   | { readonly kind: 'announced' }
+  | FromScheduler
   | { readonly kind: 'drained' }
   /** Answer to `stop`: calls that were outstanding. */
   | { readonly kind: 'stopped'; readonly cut: number };

@@ -39,6 +39,13 @@ export function tellEngine(engine: Engine, start: ThreadStart, message: ToThread
         start.topology.nameservices.map(({ id }) => id),
       );
       return true;
+    case 'admission-collect':
+    case 'admission-merge':
+    case 'admission-state': {
+      const answer = engine.admission.scheduler?.tell(message) ?? null;
+      if (answer !== null) start.port.postMessage(answer satisfies FromThread);
+      return true;
+    }
     default:
       return false;
   }
