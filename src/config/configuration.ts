@@ -192,6 +192,16 @@ export class Configuration {
     return values.parseList(this.readString(name));
   }
 
+  /** Whole numbers of 32 bits, repeated ones too. */
+  readIntegers(name: string): number[] {
+    return this.#read(name, (text) => values.parseItems(text).map(values.parseInteger));
+  }
+
+  /** Milliseconds, of items without a unit too. */
+  readDurationsMs(name: string): number[] {
+    return this.#read(name, (text) => values.parseItems(text).map((item) => values.parseDurationMs(item, 'ms')));
+  }
+
   readChoice(name: string): string {
     const { allowed = [] } = keyOf(name);
     return this.#read(name, (text) => values.parseChoice(text, allowed));
