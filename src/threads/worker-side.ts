@@ -39,6 +39,9 @@ export function tellEngine(engine: Engine, start: ThreadStart, message: ToThread
         start.topology.nameservices.map(({ id }) => id),
       );
       return true;
+    case 'admission':
+      engine.refreshAdmission(message.admission);
+      return true;
     default:
       return false;
   }

@@ -177,9 +177,9 @@ describe('review of a configuration', () => {
   });
 
   it('reports router keys that do nothing in core-site.xml, and values that final ones stop', () => {
-    write('core-site.xml', { 'dfs.federation.router.reader.count': '64' });
+    write('core-site.xml', { 'dfs.federation.router.handler.count': '64' });
     expect(messages(review())).toEqual([
-      'warning core-site.xml:2 dfs.federation.router.reader.count: hdfs-rbf-default.xml of Hadoop sets it again, to "10"; write it in hdfs-rbf-site.xml',
+      'warning core-site.xml:2 dfs.federation.router.handler.count: hdfs-rbf-default.xml of Hadoop sets it again, to "10"; write it in hdfs-rbf-site.xml',
     ]);
     writeFileSync(
       join(conf, 'core-site.xml'),
@@ -194,7 +194,7 @@ describe('review of a configuration', () => {
     const found = review({
       'dfs.federation.router.client.reject.overload': 'true',
       'dfs.federation.router.admin.enable': 'true',
-      'dfs.federation.router.reader.count': '99',
+      'dfs.federation.router.handler.count': '99',
       'dfs.federation.router.store.driver.class':
         'org.apache.hadoop.hdfs.server.federation.store.driver.impl.StateStoreZooKeeperImpl',
     });
