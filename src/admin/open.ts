@@ -46,6 +46,7 @@ export async function openAdministration(
       const fresh = readConfiguration();
       const { policy } = readFairness(fresh, topology);
       refreshAdmission(readAdmission(fresh, topology, settings.rpcPort));
+      log.info({ policy }, 'call queue and fairness: read from the configuration again');
       return policy;
     },
     lookup: new NameNodeLookup({

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type HostPort, parseAddress } from './address.ts';
 import { ConfigError, ValueError } from './config-error.ts';
 import { ExpansionError, expandVariables, systemProperties, type VariableSource } from './expand.ts';
@@ -349,7 +349,7 @@ export function requireDirectory(directory: string): void {
 function requireFile(path: string): void {
   if (existsSync(path)) return;
   throw new ConfigError({
-    place: path,
+    place: basename(path),
     file: path,
     problem: 'gone, and was read before',
     remedy: 'put it back; one without properties says that nothing is set',
