@@ -14,6 +14,7 @@ import { Access } from './access.ts';
 import { AdminPort } from './admin-port.ts';
 import { MountVerbs } from './mounts.ts';
 import type { MountAdmin, PathLookup, QuotaPush, SafeModeAdmin, UsageFigures } from './parts.ts';
+import { makeRefreshes } from './refresh-actions.ts';
 import { RouterRefresh } from './router-refresh.ts';
 import { RouterVerbs } from './router-verbs.ts';
 
@@ -38,6 +39,11 @@ export interface AdministrationOptions {
   readonly impersonation: Impersonation;
   /** The configuration as its files are now; throws ConfigError. */
   readConfiguration(): Configuration;
+  /**
+   * Reads the files anew and puts in force what they say of call queue and fairness; tells the Java class of the fairness policy. Throws
+   * ConfigError, and then nothing has changed.
+   */
+  reloadAdmission(): string;
   readonly lookup: PathLookup;
   /** Nameservices with NameNodes behind this router, disabled or not. */
   known(): readonly string[];
@@ -108,6 +114,7 @@ export class Administration implements AsyncDisposable {
       known,
       lookup,
       reloadProxyUsers: () => impersonation.reload(options.readConfiguration()),
+      reloadAdmission: () => void options.reloadAdmission(),
       onLookUpFailure: ({ nameservice, path }, error) => {
         const reason = error instanceof Error ? error.message : String(error);
         log.warn({ nameservice, path, reason }, 'admin: a destination could not be asked for a path');
@@ -118,6 +125,7 @@ export class Administration implements AsyncDisposable {
       mounts: this.mounts,
       router: this.router,
       defaults: { routerUser, superGroup },
+      refreshes: makeRefreshes(() => options.reloadAdmission()),
       now: Date.now,
     };
     const refusalOf = impersonation.refusalOf.bind(impersonation);

@@ -1,5 +1,7 @@
 import { readAdminSettings } from '../config/admin-settings.ts';
+import { readAdmission } from '../config/admission.ts';
 import type { Configuration } from '../config/configuration.ts';
+import { readFairness } from '../config/fairness.ts';
 import type { Log } from '../control/log.ts';
 import type { RouterServices } from '../control/router-types.ts';
 import { MountSnapshot } from '../mount/snapshot.ts';
@@ -24,7 +26,7 @@ export interface OpenOptions {
  */
 export async function openAdministration(
   { settings, topology, configuration, readConfiguration, log }: OpenOptions,
-  { federation, block, groups, impersonation }: RouterServices,
+  { federation, block, groups, impersonation, refreshAdmission }: RouterServices,
 ): Promise<Administration> {
   const { stored, live, membership, quotas } = federation;
   const known = topology.nameservices.filter(({ namenodes }) => namenodes.length > 0).map(({ id }) => id);
@@ -40,6 +42,13 @@ export async function openAdministration(
     groups,
     impersonation,
     readConfiguration,
+    reloadAdmission: () => {
+      const fresh = readConfiguration();
+      const { policy } = readFairness(fresh, topology);
+      refreshAdmission(readAdmission(fresh, topology, settings.rpcPort));
+      log.info({ policy }, 'call queue and fairness: read from the configuration again');
+      return policy;
+    },
     lookup: new NameNodeLookup({
       settings,
       snapshot: newestSnapshot(() => federation.publisher),

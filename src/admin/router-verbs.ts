@@ -13,6 +13,8 @@ export interface RouterVerbsOptions {
   readonly lookup: PathLookup;
   /** Reads the rules of hadoop.proxyuser.* anew; rejects when they cannot be used. */
   reloadProxyUsers(): Promise<void>;
+  /** Reads the keys of call queue and fairness anew; throws when they cannot be used. */
+  reloadAdmission(): void;
   /** Told why a destination could not be asked. */
   onLookUpFailure(location: Location, error: unknown): void;
 }
@@ -94,6 +96,16 @@ export class RouterVerbs {
     requireSuperuser(caller);
     try {
       await this.#options.reloadProxyUsers();
+    } catch (error) {
+      throw new RemoteException(JAVA.IO, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Puts in force what the files say of the call queue now; refused when they are wrong, and then nothing has changed. */
+  refreshCallQueue(caller: AdminCaller): void {
+    requireSuperuser(caller);
+    try {
+      this.#options.reloadAdmission();
     } catch (error) {
       throw new RemoteException(JAVA.IO, error instanceof Error ? error.message : String(error));
     }

@@ -155,7 +155,8 @@ async function launch(options: StartOptions): Promise<{ router: RunningRouter; l
   if (store.kind === 'none' || store.kind === 'unread') warnOfUnservedPaths(given, settings, log);
   const { startRouter } = await import('../control/router.ts');
   const { openOperatorPorts } = await import('./operator-ports.ts');
-  const readConfiguration = (): Configuration => new Configuration({ directory, overrides });
+  const readConfiguration = (): Configuration =>
+    new Configuration({ directory, overrides, expected: configuration.files });
   const version = {
     version: readVersion(),
     compileInfo: `switchyard on node ${process.versions.node}`,

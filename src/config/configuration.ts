@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type HostPort, parseAddress } from './address.ts';
 import { ConfigError, ValueError } from './config-error.ts';
 import { ExpansionError, expandVariables, systemProperties, type VariableSource } from './expand.ts';
@@ -47,6 +47,8 @@ export interface ConfigurationOptions {
   readonly environment?: NodeJS.ProcessEnv;
   /** Where relative includes that are not in `directory` are looked for. */
   readonly workingDirectory?: string;
+  /** Site files that were there before: that one is gone is a ConfigError. */
+  readonly expected?: readonly string[];
 }
 
 interface Setting {
@@ -75,6 +77,8 @@ export function configurationDirectory(environment: NodeJS.ProcessEnv = process.
 /** Hadoop's Configuration as a router process sees it. Reads the files once, values are expanded when they are read. */
 export class Configuration {
   readonly directory: string | null;
+  /** Paths of the site files that were read. */
+  readonly files: readonly string[];
   readonly notes: readonly ConfigNote[];
   readonly #settings = new Map<string, Setting>();
   readonly #finals = new Map<string, string>();
@@ -83,7 +87,9 @@ export class Configuration {
 
   constructor(options: ConfigurationOptions = {}) {
     const { directory = null, overrides = [], environment = process.env, workingDirectory = process.cwd() } = options;
+    const files: string[] = [];
     this.directory = directory;
+    this.files = files;
     this.notes = this.#notes;
     const properties = systemProperties(environment, userInfo().username);
     const given = new Map(overrides.map(({ key, value }) => [key, value]));
@@ -93,10 +99,12 @@ export class Configuration {
       raw: (key) => this.raw(key),
     };
     if (directory !== null) requireDirectory(directory);
+    for (const path of options.expected ?? []) requireFile(path);
     for (const source of SOURCES) {
       if ('defaults' in source) this.#addDefaults(source.defaults);
       else if (directory !== null && existsSync(join(directory, source.file))) {
         const path = join(directory, source.file);
+        files.push(path);
         const remark = (place: string, message: string): void => {
           this.#notes.push({ kind: 'root', key: '', place, message });
         };
@@ -190,6 +198,16 @@ export class Configuration {
 
   readList(name: string): string[] {
     return values.parseList(this.readString(name));
+  }
+
+  /** Whole numbers of 32 bits, repeated ones too. */
+  readIntegers(name: string): number[] {
+    return this.#read(name, (text) => values.parseItems(text).map(values.parseInteger));
+  }
+
+  /** Milliseconds, of items without a unit too. */
+  readDurationsMs(name: string): number[] {
+    return this.#read(name, (text) => values.parseItems(text).map((item) => values.parseDurationMs(item, 'ms')));
   }
 
   readChoice(name: string): string {
@@ -324,6 +342,17 @@ export function requireDirectory(directory: string): void {
     problem: 'not a directory',
     remedy:
       'name the directory that holds core-site.xml, hdfs-site.xml and hdfs-rbf-site.xml (--config-dir or HADOOP_CONF_DIR)',
+  });
+}
+
+/** A file that is taken away while a router runs would turn all that it says into defaults. */
+function requireFile(path: string): void {
+  if (existsSync(path)) return;
+  throw new ConfigError({
+    place: basename(path),
+    file: path,
+    problem: 'gone, and was read before',
+    remedy: 'put it back; one without properties says that nothing is set',
   });
 }
 

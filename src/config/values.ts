@@ -90,6 +90,13 @@ export function parseList(text: string): string[] {
   return [...new Set(items.filter((item) => item !== ''))];
 }
 
+/** Items between commas and line breaks, trimmed; repeated ones stay, empty ones too but for those at the end. */
+export function parseItems(text: string): string[] {
+  const items = text.split(/[,\n]/).map((item) => item.trim());
+  while (items.at(-1) === '') items.pop();
+  return items;
+}
+
 /** The allowed word that the text is, whatever the case of its letters. */
 export function parseChoice(text: string, allowed: readonly string[]): string {
   const word = text.trim().toLowerCase();

@@ -5,7 +5,7 @@ import type { MountEntry } from '../mount/entry.ts';
 import type { FigureName } from '../observer/shared/figures.ts';
 import type { StateWords } from '../observer/shared/state-words.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
-import type { Settings, Topology } from '../shared/settings.ts';
+import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 import type { StoreDriver } from '../state-store/driver.ts';
 import type { Federation } from './federation.ts';
 import type { Impersonation } from './impersonation.ts';
@@ -35,6 +35,8 @@ export interface RouterServices {
   readonly admission: () => Sums[];
   readonly groups: Groups;
   readonly impersonation: Impersonation;
+  /** Gives new settings to every thread that calls wait in, and to those that take the place of one that died. */
+  readonly refreshAdmission: (admission: AdmissionSettings) => void;
 }
 
 /** The router's administration and its HTTP server, opened before clients are served. */

@@ -10,6 +10,7 @@ import { reclaim } from '../shared/byte-budget.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords, announceFirst, NO_EPOCH } from '../shared/epochs.ts';
+import type { AdmissionSettings } from '../shared/settings.ts';
 import type { FromThread, ToThread } from '../threads/messages.ts';
 import { SharedScheduler } from './admission/shared-scheduler.ts';
 import { judgeDescriptorLimit, readDescriptorLimit } from './descriptors.ts';
@@ -78,6 +79,8 @@ class Router implements RunningRouter, ThreadEvents {
   readonly #cuts = new Map<RouterThread, number>();
   #stop: Promise<void> | null = null;
   #administration: OpenAdministration | null = null;
+  /** Null: threads have those that they were started with. */
+  #newAdmission: AdmissionSettings | null = null;
 
   constructor(options: RouterOptions) {
     const { settings, topology, configuration, log } = options;
@@ -156,6 +159,7 @@ class Router implements RunningRouter, ThreadEvents {
         admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
         groups: this.#groups,
         impersonation: this.#impersonation,
+        refreshAdmission: (admission) => this.#refreshAdmission(admission),
       });
       if (this.#stop !== null) {
         await administration.stop();
@@ -328,7 +332,14 @@ class Router implements RunningRouter, ThreadEvents {
     thread.tell(message);
   }
 
+  #refreshAdmission(admission: AdmissionSettings): void {
+    this.#newAdmission = admission;
+    for (const thread of this.#engines()) thread.tell({ kind: 'admission', admission });
+    this.#scheduler.apply(admission);
+  }
+
   #prepareEngine(thread: RouterThread): void {
+    if (this.#newAdmission !== null) thread.tell({ kind: 'admission', admission: this.#newAdmission });
     this.#scheduler.join(thread);
     this.#federation.tellAll((message) => this.#tellEngine(thread, message));
   }

@@ -3,7 +3,10 @@ export interface SchedulerSettings {
   /** `…decay-scheduler.period-ms`, `.decay-factor`. */
   readonly periodMs: number;
   readonly factor: number;
-  /** Shares of the whole cost, one less than levels, ascending: from the first on a caller is of level 1, and so on. `….thresholds` / 100. */
+  /**
+   * Shares of the whole cost: a caller is of the level of the last one that it reaches, counted from 1, else of level 0. `….thresholds` / 100.
+   * One less than levels; before a queue with one level the levels matter for response times alone.
+   */
   readonly thresholds: readonly number[];
   /** Always of level 0, and their cost counts for nobody else: `….service-users`. */
   readonly serviceUsers: readonly string[];
@@ -37,12 +40,12 @@ export interface WindowSettings {
 export interface AdmissionSettings {
   /** Calls that may wait for one nameservice, of the whole router. */
   readonly capacity: number;
-  /** 1: first come, first served. */
+  /** Of the queue; 1: first come, first served. */
   readonly levels: number;
   /** By level: shares of the capacity, and how many calls of a level are taken before one of the next. */
   readonly capacityWeights: readonly number[];
   readonly multiplexerWeights: readonly number[];
-  /** Null with levels = 1: nobody's cost is counted. */
+  /** Null: nobody's cost is counted, every call is of level 0. */
   readonly scheduler: SchedulerSettings | null;
   /** `….backoff.enable`: what finds no room gets the answers of a Hadoop server that says it is too busy; false: a StandbyException. */
   readonly backoff: boolean;

@@ -7,7 +7,7 @@ import type { UsageData } from '../mount/given-usage.ts';
 import type { FigureData } from '../mount/order/figures.ts';
 import type { ObserverMemory } from '../observer/shared/memory.ts';
 import type { EpochWords, SharedBytes } from '../shared/epochs.ts';
-import type { Settings, Topology } from '../shared/settings.ts';
+import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 
 /** What a thread is started with (the piscina task); everything else reaches it by `port`. */
 export interface ThreadStart {
@@ -39,6 +39,8 @@ export type ToThread =
   /** What LOCAL and SPACE go by; takes the place of all that was known. */
   | { readonly kind: 'order-figures'; readonly data: FigureData }
   | ToScheduler
+  /** Takes the place of the settings that the thread was started with. */
+  | { readonly kind: 'admission'; readonly admission: AdmissionSettings }
   | { readonly kind: 'listen'; readonly port: number }
   | {
       readonly kind: 'authorized';

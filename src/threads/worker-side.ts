@@ -46,6 +46,9 @@ export function tellEngine(engine: Engine, start: ThreadStart, message: ToThread
       if (answer !== null) start.port.postMessage(answer satisfies FromThread);
       return true;
     }
+    case 'admission':
+      engine.refreshAdmission(message.admission);
+      return true;
     default:
       return false;
   }

@@ -263,8 +263,11 @@ describe('the router through the admin port', () => {
         'hadoop.common.GenericRefreshResponseCollectionProto',
         { identifier, args: [] },
       );
-    const { response } = await refresh('RefreshFairnessPolicyController');
-    expect(response['responses']).toMatchObject([{ exitStatus: 0 }]);
+    const fairness = async (): Promise<unknown> =>
+      (await refresh('RefreshFairnessPolicyController')).response['responses'];
+    expect(await fairness()).toMatchObject([
+      { exitStatus: 0, userMessage: expect.stringMatching(/\.NoRouterRpcFairnessPolicyController$/) },
+    ]);
     const unknown = await refusalOf(refresh('x'));
     expect(unknown).toMatchObject({
       className: JAVA.ILLEGAL_ARGUMENT,
@@ -278,8 +281,17 @@ describe('the router through the admin port', () => {
         'hadoop.common.RefreshCallQueueResponseProto',
         {},
       );
+    rig.overrides['dfs.federation.router.handler.count'] = '7';
     expect(await queue(client)).toMatchObject({ response: {} });
+    expect(rig.admission?.capacity).toBe(700);
+    rig.overrides['dfs.federation.router.handler.count'] = '0';
     expect((await refusalOf(queue(await rig.connect('bob')))).className).toBe(JAVA.ACCESS_CONTROL);
+    expect(await refusalOf(queue(client))).toMatchObject({
+      className: JAVA.IO,
+      text: expect.stringContaining('dfs.federation.router.handler.count = "0": out of range'),
+    });
+    expect(await fairness()).toMatchObject([{ exitStatus: -1, userMessage: expect.stringContaining('out of range') }]);
+    expect(rig.admission?.capacity).toBe(700);
     const versions = async (protocol: string): Promise<unknown> => {
       const stem = 'hadoop.common.GetProtocolVersions';
       const answer = await client.call(

@@ -3,7 +3,9 @@ import { Administration } from '../../src/admin/administration.ts';
 import { ADMIN_PROTOCOL } from '../../src/admin/messages.ts';
 import type { PathLookup, QuotaPush, UsageFigures } from '../../src/admin/parts.ts';
 import { readAdminSettings } from '../../src/config/admin-settings.ts';
+import { readAdmission } from '../../src/config/admission.ts';
 import { Configuration } from '../../src/config/configuration.ts';
+import { readFairness } from '../../src/config/fairness.ts';
 import { Groups, readGroupOptions } from '../../src/config/groups.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { readStoreSettings } from '../../src/config/store-settings.ts';
@@ -17,6 +19,7 @@ import { MountRecords } from '../../src/control/store/mount-records.ts';
 import { RouterRecords } from '../../src/control/store/router-records.ts';
 import { StateStore } from '../../src/control/store/state-store.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
+import type { AdmissionSettings } from '../../src/shared/settings.ts';
 import type { Plain } from '../../src/wire/messages.ts';
 import { type MemoryDriver, MemoryStore } from './memory-store.ts';
 
@@ -47,6 +50,8 @@ export class AdminRig implements AsyncDisposable {
   readonly driver: MemoryDriver | null;
   readonly routers: RouterRecords | null = null;
   readonly lines: string[] = [];
+  /** What the last refresh of call queue or fairness has put in force; null: there was none. */
+  admission: AdmissionSettings | null = null;
   /** What the files say when they are read again. */
   overrides: Record<string, string>;
   readonly #clients: RpcClient[] = [];
@@ -111,6 +116,11 @@ export class AdminRig implements AsyncDisposable {
       groups,
       impersonation: new Impersonation(configuration, groups),
       readConfiguration: () => this.#configuration(),
+      reloadAdmission: () => {
+        const topology = { nameservices: KNOWN.map((id) => ({ id, namenodes: [] })) };
+        this.admission = readAdmission(this.#configuration(), topology, settings.rpcPort);
+        return readFairness(this.#configuration(), topology).policy;
+      },
       lookup: options.lookup ?? { locationsOf: () => [], exists: () => Promise.resolve(true) },
       known: () => KNOWN,
       usage: options.usage ?? { usageOf: () => null },

@@ -285,6 +285,24 @@ describe('includes', () => {
   });
 });
 
+describe('files that were read before', () => {
+  it('are named, and missed when they are gone', () => {
+    write('core-site.xml', property('a', '1'));
+    write('hdfs-rbf-site.xml', property('b', '1'));
+    const { files } = load();
+    expect(files).toEqual([join(conf, 'core-site.xml'), join(conf, 'hdfs-rbf-site.xml')]);
+    write('hdfs-site.xml', property('c', '1'));
+    expect(load({ expected: files }).files).toHaveLength(3);
+    rmSync(join(conf, 'core-site.xml'));
+    expect(load().get('a')).toBeNull();
+    const { message, file } = failure(() => load({ expected: files }));
+    expect(message).toBe(
+      'core-site.xml: gone, and was read before; put it back; one without properties says that nothing is set',
+    );
+    expect(file).toBe(join(conf, 'core-site.xml'));
+  });
+});
+
 describe('files that cannot be read', () => {
   it.each([
     ['<configuration><property></configuration>', /hdfs-site\.xml:1:\d+: .*; correct the XML/],

@@ -69,9 +69,9 @@ describe('review of a configuration', () => {
       'error hdfs-rbf-site.xml:2 dfs.federation.router.connection.pool-size: "x" is not a whole number; allowed: a whole number of 32 bits, e.g. 100',
     ],
     [
-      'dfs.federation.router.handler.count',
+      'dfs.federation.router.reader.count',
       'x',
-      'warning hdfs-rbf-site.xml:2 dfs.federation.router.handler.count: "x" is not a whole number; allowed: a whole number of 32 bits, e.g. 100',
+      'warning hdfs-rbf-site.xml:2 dfs.federation.router.reader.count: "x" is not a whole number; allowed: a whole number of 32 bits, e.g. 100',
     ],
     [
       'dfs.federation.router.connection.clean.ms',
