@@ -103,9 +103,10 @@ class Reads {
   #prove(nameservice: number): void {
     const answer = Object.assign(new Answer(), { namenode: ACTIVE, proof: Proof.ACTIVE, txid: TXID });
     const { stamp } = this.engine.clock;
-    this.words.merge(nameservice, answer, stamp, stamp, new State());
+    const state = new State();
+    this.words.merge(nameservice, answer, stamp, stamp, state);
     this.words.prove(nameservice, stamp);
-    this.#answer.sentEpoch = this.words.stateOf(nameservice).epoch;
+    this.#answer.sentEpoch = state.epoch;
   }
 
   answerWith(txid: number): void {
@@ -178,7 +179,7 @@ class Reads {
     expect(this.find() === TXID, 'the state id is not found');
     expect(this.decide() && this.call.asObserver, 'the call does not go to an observer');
     expect(!this.merge(TXID) && this.merge(++this.txid), 'the merge is wrong');
-    expect(this.words.stateOf(NAMESERVICE).txid === this.txid, 'the merge does not raise');
+    expect(this.words.read(NAMESERVICE, new State()).txid === this.txid, 'the merge does not raise');
     const { federatedStart, federatedEnd } = this.call.fields;
     for (const bytes of [this.ruled(TXID), this.whole()]) {
       expect(bytes === 2 + federatedEnd - federatedStart, 'the client is told something else');

@@ -253,8 +253,10 @@ export class Attempts implements AttemptOwner {
 
   onExpired(call: Call): void {
     const trouble = `${this.#namenodeOf(call).address}: no connection to it became free`;
-    if (call.asObserver) this.#leaveObserver(call, trouble);
-    else this.#expire(call, this.#engine.settings.callBudgetMs, trouble);
+    if (call.asObserver) {
+      call.lastTrouble = trouble;
+      this.#engine.observers?.onExpired(call);
+    } else this.#expire(call, this.#engine.settings.callBudgetMs, trouble);
   }
 
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {

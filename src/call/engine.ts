@@ -52,8 +52,6 @@ const WITHOUT_STATE_ID = Buffer.from('Observer Node received request without sta
  */
 export class Engine implements WorkerSide, CallOwner {
   readonly settings: Settings;
-  /** What waits in front of nameservices, and how much of it is let through: as of the last refresh. */
-  admissionSettings: AdmissionSettings;
   readonly topology: Topology;
   readonly clock = new Clock();
   readonly wheel: TimerWheel;
@@ -103,7 +101,6 @@ export class Engine implements WorkerSide, CallOwner {
     admission: AdmissionWords = openAdmissionMemory(createAdmissionMemory(topology, 1, 1), topology, 0),
   ) {
     this.settings = settings;
-    this.admissionSettings = settings.admission;
     this.#note = note;
     this.topology = topology;
     const nameservices = topology.nameservices.length;
@@ -325,11 +322,6 @@ export class Engine implements WorkerSide, CallOwner {
       call.claimedBytes = 0;
     }
     this.calls.give(call);
-  }
-
-  /** From now on these settings count, for calls that wait already too. */
-  refreshAdmission(admission: AdmissionSettings): void {
-    this.admissionSettings = admission;
   }
 
   /** What is used under mount points with limits; new figures are a new object. */

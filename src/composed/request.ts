@@ -1,19 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Call, copyFields } from '../call/call.ts';
+import { encodeRequestHeader, type Request, scanned } from '../call/made-request-slow.ts';
 import type { Method } from '../call/method.ts';
-import { METHODS, methodIndex, PROTOCOLS } from '../call/methods.ts';
+import { METHODS, methodIndex } from '../call/methods.ts';
 import { CallFields } from '../handoff/link.ts';
-import { CallScan, SCAN_OK, scanBody, scanHeader, scanRequestHeader } from '../wire/call-scan.ts';
-import { encode, encodeDelimited, messageType } from '../wire/messages.ts';
+import { encode, messageType } from '../wire/messages.ts';
 import { writeVarint32 } from '../wire/varint.ts';
 
-/** One request of a composed call, in a buffer of its own; the same for all nameservices it goes to. */
-export interface Request {
-  readonly method: Method;
-  /** One frame without its length prefix. */
-  readonly frame: Buffer;
-  readonly fields: CallFields;
-}
+/** One request of a composed call; the same for all nameservices it goes to. */
+export type { Request } from '../call/made-request-slow.ts';
 
 const CLIENT_ID_BYTES = 16;
 
@@ -45,12 +40,7 @@ export function otherRequest(call: Call, method: Method, message: object): Reque
 
 /** As `otherRequest`, with the message encoded already. */
 export function requestOf(call: Call, method: Method, body: Buffer): Request {
-  const { name, version } = PROTOCOLS[method.protocol] as (typeof PROTOCOLS)[number];
-  const requestHeader = encodeDelimited(messageType('hadoop.common.RequestHeaderProto'), {
-    methodName: method.name,
-    declaringClassProtocolName: name,
-    clientProtocolVersion: version,
-  });
+  const requestHeader = encodeRequestHeader(method);
   const headerEnd = call.fields.headerEnd;
   const frame = Buffer.allocUnsafe(headerEnd + requestHeader.length + 5 + body.length);
   call.frame.copy(frame, 0, call.start, call.start + headerEnd);
@@ -74,16 +64,4 @@ export function withDerivedId(request: Request, ordinal: number, target: Buffer 
   const frame = Buffer.from(request.frame);
   hash.digest().copy(frame, clientIdStart, 0, CLIENT_ID_BYTES);
   return { method: request.method, frame, fields };
-}
-
-function scanned(method: Method, frame: Buffer): Request {
-  const scan = new CallScan();
-  const code =
-    scanHeader(frame, 0, frame.length, scan) ||
-    scanRequestHeader(frame, 0, frame.length, scan) ||
-    scanBody(frame, 0, scan, method.pathField, method.path2Field);
-  if (code !== SCAN_OK) throw new Error(`a request for ${method.name} does not scan: ${code}`);
-  const fields = new CallFields();
-  copyFields(scan, fields);
-  return { method, frame, fields };
 }

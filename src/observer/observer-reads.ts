@@ -155,6 +155,13 @@ export class ObserverReads {
     this.#leaveAlone(call, Figure.observerUnreachable);
   }
 
+  /** No connection to the observer became free as long as its answer may take. */
+  onExpired(call: Call): void {
+    call.leavesObservers = true;
+    this.onUnreachable(call);
+    this.goOn(call);
+  }
+
   /**
    * A NameNode has answered with an error. False: that is no answer to the call, which goes on elsewhere (`goOn`). `unfit`: index into the
    * engine's table of classes by which a NameNode says so: 0 StandbyException, 1 ObserverRetryOnActiveException, 2 RetriableException, -1
@@ -266,6 +273,8 @@ export class ObserverReads {
       }
       const connection = call.connection as NameNodeConnection;
       connection.giveUp(call);
+      // Another observer may be stuck as well, and the client has waited long enough.
+      call.leavesObservers = true;
       call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
       // Its answer may be there: there is no room towards a client for what came before it.
       if (connection.held) this.figures.add(call.nameservice, Figure.observerTimedOut);

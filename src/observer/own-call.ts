@@ -1,10 +1,11 @@
 import { type Call, type Composer, copyFields } from '../call/call.ts';
 import { Client } from '../call/client.ts';
 import type { Engine } from '../call/engine.ts';
+import type { Request } from '../call/made-request-slow.ts';
 import type { AcceptorLink } from '../handoff/link.ts';
 import { Status } from '../wire/reply-head.ts';
 import type { ReplyScan } from '../wire/reply-scan.ts';
-import { makeOwnRequest, type OwnRequest } from './own-request-slow.ts';
+import { makeOwnRequest } from './own-request-slow.ts';
 
 /** Nobody waits for the answers of such calls. */
 const NO_LINK: AcceptorLink = { acceptor: -1, reply: () => true, flush: () => {} };
@@ -13,8 +14,8 @@ const NO_LINK: AcceptorLink = { acceptor: -1, reply: () => true, flush: () => {}
 export class OwnCalls {
   readonly #engine: Engine;
   #client: Client | null = null;
-  readonly #msync: OwnRequest;
-  readonly #read: OwnRequest;
+  readonly #msync: Request;
+  readonly #read: Request;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -33,7 +34,7 @@ export class OwnCalls {
   }
 
   #send(
-    { method, frame, fields }: OwnRequest,
+    { method, frame, fields }: Request,
     nameservice: number,
     namenode: number,
     done: (ok: boolean) => void,

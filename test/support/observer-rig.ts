@@ -1,3 +1,4 @@
+import { State } from '../../src/observer/rules.ts';
 import type { FigureName } from '../../src/observer/shared/figures.ts';
 import type { StateWords } from '../../src/observer/shared/state-words.ts';
 import { NameNodeState } from '../../src/shared/control-block.ts';
@@ -67,6 +68,11 @@ export class ObserverRig implements AsyncDisposable {
     const { observers } = this.router.engine;
     if (observers === null) throw new Error('no nameservice takes part in reads from observers');
     return observers.shared;
+  }
+
+  /** What is known of a nameservice by now. */
+  stateOf(nameservice: number): State {
+    return this.words.read(nameservice, new State());
   }
 
   get stamp(): number {

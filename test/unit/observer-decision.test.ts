@@ -81,7 +81,7 @@ describe('a client', () => {
     const client = await rig.connectWith({ ns0: 120 });
     rig.namenode(ACTIVE).stateId = 120;
     expect(await client.read()).toBe(120);
-    expect(rig.words.stateOf(0).txid).toBe(120);
+    expect(rig.stateOf(0).txid).toBe(120);
     rig.namenode(OBSERVER).stateId = 121;
     expect(await client.read()).toBe(121);
     expect(callsAt(rig, OBSERVER)).toEqual([['getFileInfo', 120]]);
@@ -97,7 +97,7 @@ describe('a client', () => {
     await client.read();
     rig.namenode(ACTIVE).stateId = 130;
     await rig.connectAndWrite();
-    expect(rig.words.stateOf(0).txid).toBe(130);
+    expect(rig.stateOf(0).txid).toBe(130);
     expect(await client.read()).toBe(100);
     expect(client.toldIds).toEqual({ ns0: 100 });
   });
@@ -170,7 +170,7 @@ describe('a state id', () => {
     expect(callsAt(rig, OBSERVER)).toEqual([]);
     for (const [, stateId] of callsAt(rig, ACTIVE)) expect(stateId).toBeUndefined();
     // And nobody else notices.
-    expect(rig.words.stateOf(0)).toMatchObject({ epoch: 1, active: ACTIVE, txid: 4711 });
+    expect(rig.stateOf(0)).toMatchObject({ epoch: 1, active: ACTIVE, txid: 4711 });
     expect(await before.read()).toBe(4711);
     expect(callsAt(rig, OBSERVER)).toEqual([['getFileInfo', 4711]]);
   });
@@ -258,7 +258,7 @@ describe('the state of the active', () => {
     await client.read();
     rig.namenode(ACTIVE).stateId = null;
     await client.write();
-    expect(rig.words.stateOf(0)).toMatchObject({ active: ACTIVE, txid: -1 });
+    expect(rig.stateOf(0)).toMatchObject({ active: ACTIVE, txid: -1 });
     await client.read();
     expect(rig.counted()).toMatchObject({ unknownState: 1 });
     expect(callsAt(rig, OBSERVER)).toHaveLength(1);
@@ -284,7 +284,7 @@ describe('the state of the active', () => {
     rig.namenode(ACTIVE).state = 'active';
     expect(await client.receiveRead()).toBe(100);
     expect(rig.router.block.activeOf(0)).toBe(ACTIVE);
-    expect(rig.words.stateOf(0)).toMatchObject({ active: ACTIVE, txid: 100 });
+    expect(rig.stateOf(0)).toMatchObject({ active: ACTIVE, txid: 100 });
   });
 
   it('is lower after a failover, and reads go on', async () => {
@@ -296,7 +296,7 @@ describe('the state of the active', () => {
     rig.namenode(ACTIVE).state = 'standby';
     rig.namenode(2).state = 'active';
     await other.write();
-    expect(rig.words.stateOf(0)).toMatchObject({ epoch: 2, active: 2, txid: 95 });
+    expect(rig.stateOf(0)).toMatchObject({ epoch: 2, active: 2, txid: 95 });
     // What it had seen was lost: the active answers, as no observer would.
     expect(await client.read()).toBe(95);
     expect(await other.read()).toBe(95);

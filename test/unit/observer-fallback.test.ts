@@ -98,7 +98,12 @@ const CAUSES: Readonly<Record<string, Cause>> = {
     answeredBy: AT_SECOND,
     held: true,
   },
-  'does not answer in time': { does: () => {}, figure: 'observerTimedOut', answeredBy: AT_SECOND, held: true },
+  'does not answer in time: the active is asked, for the others may take as long': {
+    does: () => {},
+    figure: 'observerTimedOut',
+    answeredBy: AT_ACTIVE,
+    held: true,
+  },
   'answers without a state id, so that nobody knows how old that is': {
     does: (call) => call.succeed({ fs: fileStatus(1) }, { stateId: null }),
     figure: 'observerOlder',
@@ -154,7 +159,7 @@ describe('an observer that', () => {
     const { rig, first } = await startWithTwo();
     const client = await rig.connectAndWrite();
     first.handler = () => {};
-    expect(await client.read()).toBe(AT_SECOND);
+    expect(await client.read()).toBe(AT_ACTIVE);
     const [late] = first.callsOf(READ);
     late?.succeed({ fs: fileStatus(7) });
     const unknown = rig.router.count('unknownReplies');
@@ -221,6 +226,15 @@ describe('a read', () => {
         .callsOf(READ)
         .map(({ stateId }) => stateId),
     ).toEqual([undefined]);
+  });
+
+  it('waits for one of two observers that do not answer, not for both', async () => {
+    const { rig, first, second } = await startWithTwo();
+    const client = await rig.connectAndWrite();
+    for (const observer of [first, second]) observer.handler = () => {};
+    expect(await client.read()).toBe(AT_ACTIVE);
+    expect(rig.counted()).toMatchObject({ observerTimedOut: 1, activeReads: 1 });
+    expect([first, second].map((observer) => observer.callsOf(READ).length)).toEqual([1, 0]);
   });
 
   it('goes to the active after it was lost at two observers that live on', async () => {
@@ -300,7 +314,7 @@ describe('an answer of the active that is older than what the client has seen', 
     // Without a state id an observer could only refuse.
     expect(rig.namenode(2).callsOf({})).toHaveLength(0);
     expect(rig.router.block.activeOf(0)).toBe(0);
-    expect(rig.words.stateOf(0)).toMatchObject({ epoch: 1, active: 0, txid: 100 });
+    expect(rig.stateOf(0)).toMatchObject({ epoch: 1, active: 0, txid: 100 });
   });
 
   it('counts at once when the others cannot be reached', async () => {

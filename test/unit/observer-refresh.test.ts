@@ -121,7 +121,7 @@ describe('a burst of reads', () => {
     // Its late answer tells what it tells.
     rig.namenode(0).stateId = AT_ACTIVE + 1;
     rig.namenode(0).callsOf(MSYNC)[0]?.succeed();
-    await waitUntil(() => rig.words.stateOf(0).txid === AT_ACTIVE + 1, 'the late answer is merged');
+    await waitUntil(() => rig.stateOf(0).txid === AT_ACTIVE + 1, 'the late answer is merged');
   });
 
   it('waits no longer than for the claim of a worker that is gone', async () => {

@@ -27,8 +27,9 @@ beforeEach(() => {
 /** What the router knows of a nameservice. */
 function know(nameservice: number, txid: number): void {
   const answer = Object.assign(new Answer(), { namenode: 0, proof: Proof.ACTIVE, txid });
-  answer.sentEpoch = words.stateOf(nameservice).epoch;
-  words.merge(nameservice, answer, 1, 1, new State());
+  const state = words.read(nameservice, new State());
+  answer.sentEpoch = state.epoch;
+  words.merge(nameservice, answer, 1, 1, state);
 }
 
 function makeField(maxStateIds = MAX_STATE_IDS): StateField {

@@ -15,13 +15,17 @@ function makeWords(): StateWords {
   return new StateWords(new SharedArrayBuffer(stateBytes(NAMESERVICES)), NAMESERVICES);
 }
 
+function stateOf(words: StateWords, nameservice: number): State {
+  return words.read(nameservice, new State());
+}
+
 function answerOf(fields: Partial<Answer>): Answer {
   return Object.assign(new Answer(), { namenode: 0, proof: Proof.ACTIVE }, fields);
 }
 
 /** Puts it into a word by what brings it there: answers. */
 function bring(words: StateWords, nameservice: number, { epoch, active, txid }: State): void {
-  const state = words.stateOf(nameservice);
+  const state = stateOf(words, nameservice);
   for (let i = 0; i < epoch; i++) {
     const namenode = i === epoch - 1 ? active : (active + 1 + (i % 2)) % MAX_NAMENODES;
     words.merge(nameservice, answerOf({ namenode, txid, sentEpoch: i }), 1, 1, state);
@@ -32,7 +36,7 @@ describe('the word of a nameservice', () => {
   it('tells at first that nothing is known', () => {
     const words = makeWords();
     for (let n = 0; n < NAMESERVICES; n++) {
-      expect(words.stateOf(n)).toEqual({ epoch: 0, active: NO_NAMENODE, txid: NO_TXID });
+      expect(stateOf(words, n)).toEqual({ epoch: 0, active: NO_NAMENODE, txid: NO_TXID });
     }
   });
 
@@ -54,7 +58,7 @@ describe('the word of a nameservice', () => {
         bring(words, nameservice, state);
         for (let n = 0; n < NAMESERVICES; n++) {
           const expected = n === nameservice ? state : { epoch: 0, active: NO_NAMENODE, txid: NO_TXID };
-          expect(words.stateOf(n)).toEqual(expected);
+          expect(stateOf(words, n)).toEqual(expected);
         }
       }),
       { seed: 7_007, numRuns: 300 },
@@ -65,7 +69,7 @@ describe('the word of a nameservice', () => {
     const words = makeWords();
     bring(words, 0, { epoch: 1, active: 3, txid: 70 });
     expect(words.merge(0, answerOf({ namenode: 3, txid: NO_TXID, sentEpoch: 1 }), 1, 1, new State())).toBe(true);
-    expect(words.stateOf(0)).toEqual({ epoch: 2, active: 3, txid: NO_TXID });
+    expect(stateOf(words, 0)).toEqual({ epoch: 2, active: 3, txid: NO_TXID });
   });
 
   it('begins to count epochs anew after the last', () => {
@@ -74,11 +78,11 @@ describe('the word of a nameservice', () => {
     for (let i = 0; i < 2 * EPOCHS + 3; i++) {
       const sentEpoch = i % EPOCHS;
       expect(words.merge(0, answerOf({ namenode: i % 2, txid: i, sentEpoch }), 1, 1, state)).toBe(true);
-      expect(words.stateOf(0)).toEqual({ epoch: (i + 1) % EPOCHS, active: i % 2, txid: i });
+      expect(stateOf(words, 0)).toEqual({ epoch: (i + 1) % EPOCHS, active: i % 2, txid: i });
     }
     // What was sent in the epoch before says nothing, across the wrap too.
     bring(words, 1, { epoch: EPOCHS, active: 1, txid: 5 });
-    expect(words.stateOf(1).epoch).toBe(0);
+    expect(stateOf(words, 1).epoch).toBe(0);
     expect(words.merge(1, answerOf({ namenode: 1, txid: 6, sentEpoch: EPOCHS - 1 }), 1, 1, state)).toBe(false);
     expect(words.merge(1, answerOf({ namenode: 1, txid: 6, sentEpoch: 0 }), 1, 1, state)).toBe(true);
   });
@@ -101,10 +105,10 @@ describe('the word of a nameservice', () => {
     let begun = 0;
     for (const report of reports) begun += report.begun;
     // Each epoch that a thread began is there: no compare-exchange of the other has undone it.
-    expect(words.stateOf(1).epoch).toBe(begun % EPOCHS);
+    expect(stateOf(words, 1).epoch).toBe(begun % EPOCHS);
     expect(begun).toBeGreaterThan(1);
     for (const { raised, unchanged, begun } of reports) expect(raised + unchanged + begun).toBe(merges);
-    expect(words.stateOf(0)).toEqual({ epoch: 0, active: NO_NAMENODE, txid: NO_TXID });
+    expect(stateOf(words, 0)).toEqual({ epoch: 0, active: NO_NAMENODE, txid: NO_TXID });
   });
 });
 
@@ -139,7 +143,7 @@ describe('an answer with a lower state id', () => {
     const words = makeWords();
     words.merge(0, answerOf({ txid: 100 }), T0, T0, new State());
     expect(lower(words, T0 + afterMs)).toBe(isLowered);
-    expect(words.stateOf(0)).toEqual(
+    expect(stateOf(words, 0)).toEqual(
       isLowered ? { epoch: 2, active: 0, txid: 90 } : { epoch: 1, active: 0, txid: 100 },
     );
   });

@@ -1,15 +1,22 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { IncomingCall, NameNode } from '../../src/simulator/name-node.ts';
-import { IMAGE_BEHIND_EDITS, Nameservice } from '../../src/simulator/nameservice.ts';
-import type { HaState } from '../../src/simulator/operation.ts';
-import { CLIENT_PROTOCOL, methodsOf } from '../../src/simulator/operations.ts';
-import { NO_LAG } from '../../src/simulator/tailing.ts';
 import type { Plain } from '../../src/wire/messages.ts';
-import { decodePlain, encode } from '../../src/wire/messages.ts';
-
-const NOW_MS = 1_700_000_000_000;
-const CREATE = 1;
-const OVERWRITE = 2;
+import {
+  ask,
+  asked,
+  beginAnew,
+  CREATE,
+  complete,
+  create,
+  file,
+  info,
+  list,
+  mkdirs,
+  NOW_MS,
+  newNameservice,
+  OVERWRITE,
+  rename,
+  rename2,
+} from './simulator-executed.ts';
 
 const IO = 'java.io.IOException';
 const NOT_FOUND = 'java.io.FileNotFoundException';
@@ -21,104 +28,7 @@ const ILLEGAL = 'org.apache.hadoop.HadoopIllegalArgumentException';
 const LEASE = 'org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException';
 const OPEN = 'org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException';
 
-let namenode: NameNode;
-let nowMs: number;
-
-function newNameservice(listingLimit = 1000, states: readonly HaState[] = ['active', 'standby']): Nameservice {
-  return new Nameservice('ns0', states, {
-    superuser: 'root',
-    supergroup: 'supergroup',
-    groups: { bob: ['staff'] },
-    clusterId: 'CID-test',
-    createdMs: NOW_MS,
-    listingLimit,
-    replication: 3,
-    blockSizeBytes: 1024,
-    accessTimePrecisionMs: 3_600_000,
-    seed: 1,
-  });
-}
-
-beforeEach(() => {
-  namenode = newNameservice().namenodes[0]!;
-  nowMs = NOW_MS;
-});
-
-/** The answer, or `Class: text`; both messages pass through their wire form. */
-function ask(method: string, request: object, user = 'root', more: Partial<IncomingCall> = {}): Plain | string {
-  const served = methodsOf(CLIENT_PROTOCOL)?.get(method);
-  if (served === undefined) throw new Error(`no method ${method}`);
-  const { nameservice } = namenode;
-  const outcome = namenode.execute(
-    {
-      method: served,
-      request: decodePlain(served.request, encode(served.request, request)),
-      message: Buffer.alloc(0),
-      caller: { user, groups: nameservice.groupsOf(user), superuser: nameservice.isSuperuser(user) },
-      realUser: '',
-      machine: '10.0.0.1',
-      clientPort: 1,
-      clientId: Buffer.alloc(0),
-      callId: 0,
-      retryCount: 0,
-      callerContext: '',
-      callerSignature: '',
-      stateId: null,
-      ...more,
-    },
-    nowMs,
-  );
-  if (outcome.exception !== null) return `${outcome.exception.javaClass}: ${outcome.exception.message}`;
-  return decodePlain(served.response, encode(served.response, outcome.answer ?? {}));
-}
-
-const mkdirs = (src: string, user?: string, perm = 0o755, createParent = true): Plain | string =>
-  ask('mkdirs', { src, masked: { perm }, createParent }, user);
-
-function create(src: string, user?: string, more: object = {}): Plain | string {
-  return ask(
-    'create',
-    {
-      src,
-      masked: { perm: 0o644 },
-      clientName: 'c1',
-      createFlag: CREATE,
-      createParent: true,
-      replication: 3,
-      blockSize: 1024,
-      ...more,
-    },
-    user,
-  );
-}
-
-const complete = (src: string, clientName = 'c1', more: object = {}): Plain | string =>
-  ask('complete', { src, clientName, ...more });
-
-function file(src: string): void {
-  create(src, 'root', { createFlag: CREATE | OVERWRITE });
-  complete(src);
-}
-
-const info = (src: string, user?: string): Plain | undefined | string => {
-  const answer = ask('getFileInfo', { src }, user);
-  return typeof answer === 'string' ? answer : (answer['fs'] as Plain | undefined);
-};
-
-const list = (src: string, startAfter = '', user?: string): string[] | string => {
-  const answer = ask('getListing', { src, startAfter: Buffer.from(startAfter), needLocation: false }, user);
-  if (typeof answer === 'string') return answer;
-  const entries = (answer['dirList'] as Plain)['partialListing'] as Plain[];
-  return entries.map((entry) => (entry['path'] as Buffer).toString());
-};
-
-const rename = (src: string, dst: string, user?: string): unknown => {
-  const answer = ask('rename', { src, dst }, user);
-  return typeof answer === 'string' ? answer : answer['result'];
-};
-
-const rename2 = (src: string, dst: string, overwriteDest = false): Plain | string =>
-  ask('rename2', { src, dst, overwriteDest });
+beforeEach(beginAnew);
 
 describe('mkdirs', () => {
   it('makes parents that their owner can enter, and answers true for what is there', () => {
@@ -216,11 +126,11 @@ describe('create', () => {
 
   it('gives up a lease that was not renewed for a minute', () => {
     create('/f');
-    nowMs += 50_000;
+    asked.nowMs += 50_000;
     ask('renewLease', { clientName: 'c1', namespaces: [] });
-    nowMs += 50_000;
+    asked.nowMs += 50_000;
     expect(ask('append', { src: '/f', clientName: 'c2' })).toContain(OPEN);
-    nowMs += 20_000;
+    asked.nowMs += 20_000;
     expect(ask('append', { src: '/f', clientName: 'c2' })).toMatchObject({ stat: { length: 0 } });
   });
 
@@ -332,7 +242,7 @@ describe('rename', () => {
 
 describe('listing', () => {
   it('pages in byte order', () => {
-    namenode = newNameservice(2).namenodes[0]!;
+    asked.namenode = newNameservice(2).namenodes[0]!;
     const names = ['a', 'b.', 'b0', '\u{1f600}', '\uffee', 'é'];
     for (const name of names) mkdirs(`/l/${name}`);
     const ordered = [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -537,7 +447,7 @@ describe('retry cache', () => {
     expect(call('delete', { src: '/f', recursive: false })).toEqual({ result: true });
     expect(call('delete', { src: '/f', recursive: false })).toEqual({ result: true });
     expect(call('delete', { src: '/f', recursive: false }, { ...ids, callId: 6 })).toEqual({ result: false });
-    nowMs += 600_001;
+    asked.nowMs += 600_001;
     expect(call('delete', { src: '/f', recursive: false })).toEqual({ result: false });
   });
 
@@ -549,75 +459,5 @@ describe('retry cache', () => {
     expect(ask('delete', { src: '/g', recursive: false }, 'root', { ...ids, clientId: Buffer.from('abc') })).toBe(
       'java.lang.IllegalArgumentException: Invalid clientId - length is 3 expected length 16',
     );
-  });
-});
-
-describe('a standby', () => {
-  it('holds the same tree, inode ids and retry cache after a failover', () => {
-    const { nameservice } = namenode;
-    const standby = nameservice.namenodes[1]!;
-    standby.tailing.configure({ ...NO_LAG, paused: true });
-    mkdirs('/a/b', 'root', 0o711);
-    create('/a/f');
-    nowMs += 70_000;
-    // Takes over a lease that is too old: followers must come to the same end.
-    expect(create('/a/f', 'root', { clientName: 'c2' })).toContain(EXISTS);
-    ask('delete', { src: '/a/b', recursive: true }, 'root', { clientId: Buffer.alloc(16, 1), callId: 9 });
-    rename('/a/f', '/a/g');
-    const before = info('/a/g');
-    expect(standby.stateId(nowMs)).toBe(0);
-    namenode.transition('standby');
-    expect(mkdirs('/x')).toBe(
-      'org.apache.hadoop.ipc.StandbyException: Operation category WRITE is not supported in state standby. ' +
-        'Visit https://s.apache.org/sbnn-error',
-    );
-    standby.transition('active');
-    expect(standby.namespace.txid).toBe(namenode.namespace.txid);
-    namenode = standby;
-    expect(info('/a/g')).toEqual(before);
-    expect(
-      ask('delete', { src: '/a/b', recursive: true }, 'root', { clientId: Buffer.alloc(16, 1), callId: 9 }),
-    ).toEqual({ result: true });
-  });
-
-  it('that begins anew applies what it lost as slowly as new edits', () => {
-    const nameservice = newNameservice(1000, ['active', 'standby', 'observer']);
-    const [active, standby, observer] = nameservice.namenodes as [NameNode, NameNode, NameNode];
-    namenode = active;
-    observer.tailing.configure({ ...NO_LAG, lagTime: { kind: 'constant', ms: 10_000 } });
-    standby.tailing.configure({ ...NO_LAG, paused: true });
-    for (const name of ['a', 'b', 'c', 'd']) mkdirs(`/${name}`);
-    nowMs += 20_000;
-    expect([observer.stateId(nowMs), standby.stateId(nowMs)]).toEqual([4, 0]);
-    nameservice.restart(observer, 3, nowMs);
-    expect([observer.stateId(nowMs), observer.stateId(nowMs + 9_999)]).toEqual([1, 1]);
-    expect(observer.msUntilEdit(nowMs + 9_999)).toBe(1);
-    expect(observer.stateId(nowMs + 10_000)).toBe(4);
-    expect(observer.namespace.inodeCount).toBe(active.namespace.inodeCount);
-    // The image has got the tree of before, and nobody goes forward by losing something.
-    nameservice.restart(standby, 1, nowMs);
-    expect(standby.stateId(nowMs)).toBe(0);
-    standby.tailing.configure(NO_LAG);
-    expect([standby.stateId(nowMs + 10_000), standby.namespace.inodeCount]).toEqual([4, active.namespace.inodeCount]);
-  });
-
-  it('loses no more than the image lacks, and the journal stays short', () => {
-    const nameservice = newNameservice(1000, ['active', 'observer']);
-    const [active, observer] = nameservice.namenodes as [NameNode, NameNode];
-    namenode = active;
-    mkdirs('/d');
-    const edits = IMAGE_BEHIND_EDITS + 3000;
-    for (let at = 2; at <= edits; at++) ask('setTimes', { src: '/d', mtime: at, atime: at });
-    expect(nameservice.journal.kept).toBeGreaterThanOrEqual(IMAGE_BEHIND_EDITS);
-    expect(nameservice.journal.kept).toBeLessThanOrEqual(IMAGE_BEHIND_EDITS + 1024);
-    observer.tailing.configure({ ...NO_LAG, paused: true });
-    nameservice.restart(observer, edits, nowMs);
-    expect(edits - observer.stateId(nowMs)).toBe(nameservice.journal.kept);
-    observer.tailing.configure(NO_LAG);
-    expect(observer.stateId(nowMs)).toBe(edits);
-  });
-
-  it('cannot become active beside another one', () => {
-    expect(() => namenode.nameservice.namenodes[1]!.transition('active')).toThrow('nn0 of ns0 is active');
   });
 });

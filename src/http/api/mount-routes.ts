@@ -5,7 +5,7 @@ import type { MountEntry } from '../../mount/entry.ts';
 import { HttpRefusal } from '../refusal.ts';
 import { changedEntry, entryWith, type MountFields, mountOf, newEntry } from './mount-fields.ts';
 import type { ApiParts } from './parts.ts';
-import { type AnyRoute, API, type ApiRoute, type Parameter } from './route.ts';
+import { type AnyRoute, API, type ApiRoute, NOT_ALLOWED, notFound, type Parameter } from './route.ts';
 import { answer, list, MOUNT, MOUNT_CHANGES, NEW_MOUNT, object, PATH, TEXT, WHOLE_MOUNT } from './schema.ts';
 
 /** Entries of one answer. */
@@ -15,12 +15,11 @@ const LISTED_BY_DEFAULT = 1_000;
 export const MAX_BATCH = 1_000;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
-/** The query of routes for one mount entry. */
 export const SOURCE: Parameter = { schema: PATH, isRequired: true, summary: 'what clients see' };
 export const NO_MOUNT = 'there is no such mount entry, or none that this user may read';
-const NOT_ALLOWED = 'this user may not do it';
 
-interface Source {
+/** The query of routes for one mount entry. */
+export interface Source {
   readonly path: string;
 }
 interface Page {
@@ -171,8 +170,7 @@ export function mountRoutes(parts: ApiParts): AnyRoute[] {
 }
 
 export function noMount(path: string): never {
-  const remedy = `GET ${API}/mounts lists those that there are`;
-  throw new HttpRefusal(404, JAVA.FILE_NOT_FOUND, `there is no mount entry '${path}' that you may read`, remedy);
+  notFound(`there is no mount entry '${path}' that you may read`, '/mounts');
 }
 
 /** Index of the first entry whose path comes after `path`. */

@@ -1,7 +1,5 @@
-import { JAVA } from '../../control/rpc-server/remote-exception.ts';
-import { HttpRefusal } from '../refusal.ts';
 import type { ApiParts, NameserviceView } from './parts.ts';
-import { type AnyRoute, API, type ApiRoute, type Parameter } from './route.ts';
+import { type AnyRoute, type ApiRoute, NOT_SUPERUSER, notFound, type Parameter } from './route.ts';
 import { answer, FLAG, list, NAMESERVICE, object } from './schema.ts';
 
 interface Named {
@@ -18,9 +16,7 @@ const UNKNOWN = 'no nameservice of this name is behind the router';
 export function nameserviceRoutes({ router, nameservices }: ApiParts): AnyRoute[] {
   const find = (id: string): NameserviceView => {
     const found = nameservices().find((nameservice) => nameservice.id === id);
-    if (found !== undefined) return found;
-    const remedy = `GET ${API}/nameservices lists those that there are`;
-    throw new HttpRefusal(404, JAVA.FILE_NOT_FOUND, `no nameservice '${id}' is behind this router`, remedy);
+    return found ?? notFound(`no nameservice '${id}' is behind this router`, '/nameservices');
   };
   const readNameservices: ApiRoute = {
     method: 'GET',
@@ -48,7 +44,7 @@ export function nameserviceRoutes({ router, nameservices }: ApiParts): AnyRoute[
     parameters: { id: ID },
     body: object({ enabled: FLAG }, ['enabled']),
     answer: NAMESERVICE,
-    refusals: { 403: 'this user is not a superuser', 404: UNKNOWN },
+    refusals: { 403: NOT_SUPERUSER, 404: UNKNOWN },
     run: async ({ caller, query: { id }, body: { enabled } }) => {
       // What they tell, whether it was otherwise before, does not matter.
       if (enabled) await router.enableNameservice(caller, id);

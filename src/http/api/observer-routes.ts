@@ -1,9 +1,8 @@
 import type { FigureName } from '../../observer/shared/figures.ts';
 import type { ApiParts } from './parts.ts';
 import type { AnyRoute, ApiRoute } from './route.ts';
-import { answer, list } from './schema.ts';
+import { answer, list, TEXT } from './schema.ts';
 
-const TEXT = { type: 'string' } as const;
 const TXID = { type: 'integer', description: 'a transaction id; −1: unknown' } as const;
 
 const OBSERVED_NAMENODE = answer(
@@ -41,7 +40,7 @@ const MEANINGS: Readonly<Record<FigureName, string>> = {
   activeOlder: 'a NameNode asked as the active answered with less than the client had seen; another was asked, too',
   holds: 'times that an observer was left alone',
   probes: 'tries whether an observer that was left alone answers again',
-  clientMsyncs: 'msyncs of clients',
+  clientMsyncs: 'msyncs of clients, asked for by an application or by an auto-msync period: no request tells which',
   refreshes: 'msyncs of the router itself',
   refreshesFailed: 'those of them that failed',
 };

@@ -1,12 +1,8 @@
 import { hasLimit, limitedEntry, limitsOf, type QuotaFields, usageOf } from './mount-fields.ts';
-import { NO_MOUNT, noMount, SOURCE } from './mount-routes.ts';
+import { NO_MOUNT, noMount, SOURCE, type Source } from './mount-routes.ts';
 import type { ApiParts } from './parts.ts';
-import type { AnyRoute, ApiCall, ApiRoute } from './route.ts';
+import { type AnyRoute, type ApiCall, type ApiRoute, NOT_ALLOWED } from './route.ts';
 import { answer, GIVEN_LIMITS, list, PATH, QUOTA_IN_USE } from './schema.ts';
-
-interface Source {
-  readonly path: string;
-}
 
 /** Limits of mount entries, and what counts against them. */
 export function quotaRoutes({ mounts, now }: ApiParts): AnyRoute[] {
@@ -20,7 +16,7 @@ export function quotaRoutes({ mounts, now }: ApiParts): AnyRoute[] {
       before === null ? null : limitedEntry(quota, before, now());
     return inUse((await mounts.change(caller, path, make)) ?? noMount(path));
   };
-  const refusals = { 403: 'this user may not do it', 404: NO_MOUNT };
+  const refusals = { 403: NOT_ALLOWED, 404: NO_MOUNT };
 
   const readQuotas: ApiRoute<Partial<Source>> = {
     method: 'GET',

@@ -1,5 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { AdminCaller } from '../../admin/access.ts';
+import { JAVA } from '../../control/rpc-server/remote-exception.ts';
+import { HttpRefusal } from '../refusal.ts';
 import type { Schema } from './schema.ts';
 
 /** Where the API begins. */
@@ -47,6 +49,15 @@ export interface Parameter {
 
 /** A route of the table, of which what it takes is known by its schemas only. */
 export type AnyRoute = ApiRoute<never, never>;
+
+/** Why changes are refused: 403. */
+export const NOT_ALLOWED = 'this user may not do it';
+export const NOT_SUPERUSER = 'this user is not a superuser';
+
+/** Refuses a request for one of the things that GET `all` lists: 404. */
+export function notFound(message: string, all: string): never {
+  throw new HttpRefusal(404, JAVA.FILE_NOT_FOUND, message, `GET ${API}${all} lists those that there are`);
+}
 
 export function isChange({ method }: Pick<AnyRoute, 'method'>): boolean {
   return method !== 'GET';

@@ -1,10 +1,8 @@
 import { JAVA } from '../../control/rpc-server/remote-exception.ts';
 import { HttpRefusal } from '../refusal.ts';
 import type { ApiParts } from './parts.ts';
-import type { AnyRoute, ApiRoute } from './route.ts';
+import { type AnyRoute, type ApiRoute, NOT_SUPERUSER } from './route.ts';
 import { answer, FLAG, list, object, PATH, ROUTER, SAFE_MODE, TEXT } from './schema.ts';
-
-const NOT_SUPERUSER = 'this user is not a superuser';
 
 /** The router itself, and what it knows of the others. */
 export function routerRoutes({ router, routers }: ApiParts): AnyRoute[] {

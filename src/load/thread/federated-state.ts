@@ -1,42 +1,28 @@
-/**
- * State ids by nameservice as a client with observer reads keeps them: what replies tell, merged by maximum, goes into the calls that follow.
- *
- *   RouterFederatedStateProto  { 0a entryBytes { 0a nameservice · 10 stateId } }
- */
+/** State ids by nameservice as a client with observer reads keeps them: what replies tell, merged by maximum, goes into the calls that follow. */
+import { MAX_STATE_BYTES, MAX_STATE_ENTRIES, readStateEntry, StateEntry } from '../../wire/federated-state.ts';
 import { encode, messageType } from '../../wire/messages.ts';
-import { readVarint64, skipValueLoosely, Wide } from '../../wire/varint.ts';
 
-/** As a router's own bound for what it takes; further nameservices are left out. */
-export const MAX_NAMESERVICES = 1024;
-/** Longer states are not looked at. */
-export const MAX_STATE_BYTES: number = 64 * 1024;
-
-const ENTRY_TAG = 0x0a;
-const KEY_TAG = 0x0a;
-const VALUE_TAG = 0x10;
 const NOTHING = Buffer.alloc(0);
-const wide = new Wide();
 
 export class FederatedState {
   /** A later reply told something new since `encode` was called last. */
   changed = false;
   /** The last one that was merged: replies that tell the same are passed over. */
   #last: Buffer = NOTHING;
+  /** At most as many as a router takes; those of further nameservices are left out. */
   readonly #stateIds = new Map<string, number>();
+  readonly #entry = new StateEntry();
 
-  /** Merges the state buffer[start, end) of a reply. A state that cannot be read changes nothing. */
+  /** Merges the state buffer[start, end) of a reply, as far as it can be read. */
   merge(buffer: Buffer, start: number, end: number): void {
     const bytes = end - start;
     if (bytes === 0 || bytes > MAX_STATE_BYTES) return;
     if (bytes === this.#last.length && buffer.compare(this.#last, 0, bytes, start, end) === 0) return;
     this.#last = Buffer.from(buffer.subarray(start, end));
-    let at = start;
-    while (at < end) {
-      const tag = buffer[at]!;
-      const after = skipValueLoosely(buffer, at + 1, end, tag);
-      if (after < 0) return;
-      if (tag === ENTRY_TAG) this.#mergeEntry(buffer, readVarint64(buffer, at + 1, end, wide), after);
-      at = after;
+    for (let at = start; at < end; ) {
+      at = readStateEntry(buffer, at, end, this.#entry);
+      if (at < 0) return;
+      if (this.#entry.isEntry) this.#mergeEntry(buffer, this.#entry);
     }
   }
 
@@ -48,23 +34,13 @@ export class FederatedState {
     return encode(type, { namespaceStateIds: Object.fromEntries(this.#stateIds) });
   }
 
-  #mergeEntry(buffer: Buffer, start: number, end: number): void {
-    let nameservice = '';
-    let stateId = -1;
-    let at = start;
-    while (at < end) {
-      const tag = buffer[at]!;
-      const after = skipValueLoosely(buffer, at + 1, end, tag);
-      if (after < 0) return;
-      const valueAt = readVarint64(buffer, at + 1, end, wide);
-      if (tag === KEY_TAG) nameservice = buffer.toString('utf8', valueAt, after);
-      else if (tag === VALUE_TAG) stateId = (wide.high | 0) * 2 ** 32 + (wide.low >>> 0);
-      at = after;
-    }
+  #mergeEntry(buffer: Buffer, { nameStart, nameEnd, high, low }: StateEntry): void {
+    const nameservice = buffer.toString('utf8', nameStart, nameEnd);
+    const stateId = (high | 0) * 2 ** 32 + (low >>> 0);
     const known = this.#stateIds.get(nameservice);
     // Negative ones mean "unknown"; transactions of a real NameNode stay far below 2^53.
     if (nameservice === '' || stateId < 0 || !Number.isSafeInteger(stateId) || stateId <= (known ?? -1)) return;
-    if (known === undefined && this.#stateIds.size >= MAX_NAMESERVICES) return;
+    if (known === undefined && this.#stateIds.size >= MAX_STATE_ENTRIES) return;
     this.#stateIds.set(nameservice, stateId);
     this.changed = true;
   }

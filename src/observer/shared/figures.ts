@@ -38,7 +38,7 @@ export const FIGURES = [
   /** Times that an observer was left alone, and tries whether it answers again. */
   'holds',
   'probes',
-  /** msyncs of clients; those that the router sent of itself, and how many of them failed. */
+  /** msyncs of clients, those of their auto-msync periods too, which look the same; those that the router sent of itself, and how many of them failed. */
   'clientMsyncs',
   'refreshes',
   'refreshesFailed',

@@ -42,7 +42,6 @@ export class StateWords {
   readonly #halves = new Int32Array(this.#whole.buffer);
   readonly #words: Int32Array;
   readonly #observers: Int32Array;
-  readonly #now = new State();
   readonly #next = new State();
 
   constructor(shared: SharedArrayBuffer, nameservices: number) {
@@ -90,10 +89,6 @@ export class StateWords {
     this.#halves[2 + LOW] = (txid + 1) | 0;
     const expected = this.#whole[0] as bigint;
     return Atomics.compareExchange(this.#states, nameservice, expected, this.#whole[1] as bigint) === expected;
-  }
-
-  stateOf(nameservice: number): State {
-    return this.read(nameservice, this.#now);
   }
 
   /** Whether what was sent at this time was sent with everybody's knowledge of the last raise. */

@@ -19,6 +19,8 @@ const FRESH_MS = 2000;
 export interface RunOptions {
   readonly seed: number;
   readonly operations: number;
+  /** Share of msyncs; default: that of workloads. */
+  readonly msyncs?: number;
   /** What is done meanwhile; default: everything there is. */
   readonly mischief?: readonly Mischief[];
   /** Default inline. */
@@ -43,6 +45,7 @@ export interface RunResult {
 export async function run({
   seed,
   operations,
+  msyncs,
   mischief,
   kind = 'inline',
   endsAt = Number.POSITIVE_INFINITY,
@@ -65,11 +68,13 @@ export async function run({
   const chaos = new Chaos(deployment, history, seed, mischief);
   chaos.start();
   const startMs = performance.now();
+  const shares = msyncs === undefined ? {} : { msyncs };
   const { routers } = deployment;
-  if (endsAt === Number.POSITIVE_INFINITY) await runWorkload({ history, clients, routers, seed, operations });
+  if (endsAt === Number.POSITIVE_INFINITY)
+    await runWorkload({ history, clients, routers, seed, operations, ...shares });
   else {
     for (let done = 0; done < operations && check(history).count < endsAt; done += CHUNK) {
-      await runWorkload({ history, clients, routers, seed: seed + done, operations: CHUNK });
+      await runWorkload({ history, clients, routers, seed: seed + done, operations: CHUNK, ...shares });
     }
   }
   const seconds = (performance.now() - startMs) / 1000;
