@@ -1,3 +1,4 @@
+import type { SchedulerReport } from '../admission/scheduler/decay-scheduler.ts';
 import type { Sums } from '../admission/shared/figures.ts';
 import type { Configuration } from '../config/configuration.ts';
 import type { Groups } from '../config/groups.ts';
@@ -33,6 +34,8 @@ export interface RouterServices {
   } | null;
   /** What admission does, by nameservice. */
   readonly admission: () => Sums[];
+  /** What callers cost; null: nobody's cost is counted. */
+  readonly scheduler: () => SchedulerReport | null;
   readonly groups: Groups;
   readonly impersonation: Impersonation;
   /** Gives new settings to every thread that calls wait in, and to those that take the place of one that died. */

@@ -156,6 +156,7 @@ class Router implements RunningRouter, ThreadEvents {
         federation: this.#federation,
         block: this.#block,
         observerReads: this.#observerReads(),
+        scheduler: () => this.#scheduler.report(),
         admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
         groups: this.#groups,
         impersonation: this.#impersonation,

@@ -26,7 +26,7 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block, observerReads, admission }: RouterServices,
+  { federation, block, observerReads, admission, scheduler }: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
   const { mounts, router, access } = administration;
@@ -67,6 +67,7 @@ export async function openHttp(
           nameservices: () => viewNameservices(topology, settings.defaultNameservice, block, federation.membership),
           observers: () => viewObservers(topology, settings, block, federation.membership, observerReads),
           queues: () => viewQueues(topology, admission()),
+          scheduler,
           routers,
           now: Date.now,
         },

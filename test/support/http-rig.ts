@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import type { SchedulerReport } from '../../src/admission/scheduler/decay-scheduler.ts';
 import { readFigures } from '../../src/admission/shared/figures.ts';
 import { type AdmissionWords, createAdmissionMemory, openAdmissionMemory } from '../../src/admission/shared/memory.ts';
 import { Configuration } from '../../src/config/configuration.ts';
@@ -44,6 +45,8 @@ export interface Answer {
 
 /** The HTTP server of one router over a State Store in memory. */
 export class HttpRig implements AsyncDisposable {
+  /** What the API shows of the scheduler. */
+  schedulerReport: SchedulerReport | null = null;
   readonly #admission = createAdmissionMemory(KNOWN_TOPOLOGY, 1, 1);
   /** What a worker writes of admission, as the API shows it. */
   readonly admission: AdmissionWords = openAdmissionMemory(this.#admission, KNOWN_TOPOLOGY, 0);
@@ -78,6 +81,7 @@ export class HttpRig implements AsyncDisposable {
       defaults: { routerUser: ROUTER_USER, superGroup: 'supergroup' },
       nameservices: () => KNOWN.map((id) => viewOf(id, router.disabledNameservices())),
       observers: () => observedNs0(),
+      scheduler: () => this.schedulerReport,
       queues: () => viewQueues(KNOWN_TOPOLOGY, readFigures(this.#admission.figures, KNOWN.length)),
       routers: () =>
         (admin.routers?.all() ?? []).map(({ dateCreated: _, ...record }) => ({

@@ -2,15 +2,28 @@ import { readFileSync } from 'node:fs';
 import fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { DecayScheduler } from '../../src/admission/scheduler/decay-scheduler.ts';
 import { api, apiRoutes } from '../../src/http/api/api.ts';
 import { describeApi, type OpenApiDocument } from '../../src/http/api/openapi.ts';
 import { API } from '../../src/http/api/route.ts';
 import { CHECKS } from '../../src/http/http-server.ts';
 import { FIGURES } from '../../src/observer/shared/figures.ts';
+import type { SchedulerSettings } from '../../src/shared/settings.ts';
 import { ROUTER_USER } from '../support/admin-rig.ts';
 import { type Answer, HttpRig, mountBody, TOKENS, VERSION } from '../support/http-rig.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+
+const TWO_LEVELS: SchedulerSettings = {
+  periodMs: 5_000,
+  factor: 0.5,
+  thresholds: [0.5],
+  serviceUsers: [],
+  identity: 'user',
+  weightedCost: null,
+  responseTimesMs: null,
+  topUsers: 10,
+};
 
 /** Checks values against schemas of the document, by the validator that the server has. */
 class Checker {
@@ -165,6 +178,9 @@ describe('the OpenAPI document', () => {
     await ask('GET /nameservices/{id}');
     await ask('PUT /nameservices/{id}', '', { enabled: false });
     await ask('GET /observers');
+    await ask('GET /queues');
+    rig.schedulerReport = new DecayScheduler(TWO_LEVELS, 2).report();
+    await ask('GET /queues');
     await ask('GET /routers');
     await ask('GET /safemode');
     await ask('PUT /safemode', '', { on: true });

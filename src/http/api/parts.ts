@@ -1,6 +1,7 @@
 /** What the API works on: administration, and what this router knows of the others. */
 import type { MountVerbs } from '../../admin/mounts.ts';
 import type { RouterVerbs } from '../../admin/router-verbs.ts';
+import type { SchedulerReport } from '../../admission/scheduler/decay-scheduler.ts';
 import type { MountDefaults } from '../../mount/entry.ts';
 import type { FigureName } from '../../observer/shared/figures.ts';
 import type { RouterRecord } from '../../state-store/records.ts';
@@ -16,6 +17,8 @@ export interface ApiParts {
   observers(): readonly ObservedView[];
   /** What waits for each nameservice, and what is in flight there. */
   queues(): readonly QueueView[];
+  /** What callers cost; null: nobody's cost is counted. */
+  scheduler(): SchedulerReport | null;
   /** By their records; this one alone without a State Store. Throws RemoteException while the store has not been read. */
   routers(): readonly RouterView[];
   /** Wall clock, ms since 1970. */

@@ -1,6 +1,6 @@
 import type { ApiParts } from './parts.ts';
 import type { AnyRoute, ApiRoute } from './route.ts';
-import { answer, list } from './schema.ts';
+import { answer, list, type Schema } from './schema.ts';
 
 const COUNT = { type: 'integer' } as const;
 const MS = { type: 'number' } as const;
@@ -52,15 +52,44 @@ const QUEUE = answer(
   { title: 'Queue' },
 );
 
+const VOLUME = { type: 'number' } as const;
+
+const SCHEDULER: Schema = answer(
+  {
+    callers: { ...COUNT, description: 'callers whose calls cost something still (UniqueCallers)' },
+    decayedVolume: { ...VOLUME, description: 'what they cost, the older the less (DecayedCallVolume)' },
+    volume: { ...VOLUME, description: 'what they have cost (CallVolume)' },
+    serviceDecayedVolume: { ...VOLUME, description: 'as decayedVolume, of service users' },
+    serviceVolume: { ...VOLUME, description: 'as volume, of service users' },
+    completed: {
+      ...list(COUNT),
+      description: 'by level: calls answered in the last period (Priority.N.CompletedCallVolume)',
+    },
+    responseMs: {
+      ...list(MS),
+      description: 'by level: time in the queue and at NameNodes (Priority.N.AvgResponseTime)',
+    },
+    top: {
+      ...list(answer({ name: { type: 'string' }, volume: VOLUME, level: COUNT }, { title: 'TopCaller' })),
+      description: 'who has cost most, and the level of their calls (Caller(NAME).Volume, .Priority)',
+    },
+  },
+  {
+    title: 'Scheduler',
+    description: 'what callers cost the router; null: nobody’s cost is counted',
+    type: ['object', 'null'],
+  },
+);
+
 /** What waits for each nameservice, and what is in flight there. */
-export function queueRoutes({ queues }: ApiParts): AnyRoute[] {
+export function queueRoutes({ queues, scheduler }: ApiParts): AnyRoute[] {
   const readQueues: ApiRoute = {
     method: 'GET',
     path: '/queues',
     operation: 'listQueues',
     summary: 'calls that wait for each nameservice and those in flight there, what was refused, and times',
-    answer: answer({ nameservices: list(QUEUE) }),
-    run: () => ({ nameservices: queues() }),
+    answer: answer({ nameservices: list(QUEUE), scheduler: SCHEDULER }),
+    run: () => ({ nameservices: queues(), scheduler: scheduler() }),
   };
   return [readQueues];
 }
