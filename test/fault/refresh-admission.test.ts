@@ -10,6 +10,7 @@ import { RouterThread } from '../../src/control/thread-pool.ts';
 import type { AdmissionSettings } from '../../src/shared/settings.ts';
 import { runAdmin } from '../support/admin-command.ts';
 import { EchoNameNode } from '../support/echo-namenode.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { recordLog } from '../support/store-routers.ts';
 import { nextEvent, waitUntil } from '../support/wait.ts';
 
@@ -43,7 +44,7 @@ beforeEach(async () => {
   tell = vi.spyOn(RouterThread.prototype, 'tell');
   const recorded = recordLog();
   lines = recorded.lines;
-  const set = ['admin-address=127.0.0.1:0', 'http.enable=false', 'monitor.localnamenode.enable=false'];
+  const set = ['admin-address=127.0.0.1:0', 'http-address=127.0.0.1:0', 'monitor.localnamenode.enable=false'];
   router = await startFromOptions({
     configDir: directory,
     mounts: ['/=ns0:/'],
@@ -78,6 +79,12 @@ function told(): { thread: string; admission: AdmissionSettings }[] {
       ? [{ thread: `${thread.kind} ${thread.index}`, admission: message.admission }]
       : [];
   });
+}
+
+/** How many calls ns0 may have in flight, as the router's HTTP API tells. */
+async function windowSize(): Promise<number> {
+  const answer = await fetch(`http://${router.http}/api/v1/queues`);
+  return ((await answer.json()) as { nameservices: { window: number }[] }).nameservices[0]?.window ?? 0;
 }
 
 /** Output of the tool; of a refusal what it prints as an error. */
@@ -132,9 +139,15 @@ describe('refreshing the fairness policy', () => {
 
   it('answers with the class of the policy that holds now', async () => {
     expect(await refresh()).toContain(`${PACKAGE}.NoRouterRpcFairnessPolicyController (exit 0)`);
+    const server = { host: '127.0.0.1', port: Number(router.rpc.split(':')[1]) };
+    using client = await RawClient.connect(server, { user: 'alice' });
+    expect(await client.call({ method: 'getFileInfo', request: { src: '/x' } })).toMatchObject({ status: 'SUCCESS' });
+    await waitUntil(async () => (await windowSize()) > 6, 'the window is that of the start');
     write('hdfs-rbf-site.xml', { [POLICY]: STATIC, [HANDLERS]: '12' });
     expect(await refresh()).toContain(`RefreshFairnessPolicyControllerHandler: ${STATIC} (exit 0)`);
     expect(told().at(-1)?.admission).toMatchObject({ timeLimitMs: 1_000, windows: [{ floor: 12, ceiling: 12 }] });
+    // Of two workers without anything to do each has half of the window; the one that has seen no call tells nothing.
+    await waitUntil(async () => (await windowSize()) === 6, 'the window is that of the policy');
   });
 
   it('answers with what is wrong, and changes nothing', async () => {

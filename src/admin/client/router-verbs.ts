@@ -66,7 +66,7 @@ export const ROUTER_VERBS: readonly Verb[] = [
     name: 'refresh-call-queue',
     aliases: ['refreshCallQueue'],
     usage: 'refresh-call-queue [--all]',
-    summary: 'make a router exchange its call queue',
+    summary: 'make a router read its call queue and fairness policy from its configuration again',
     run: (args, contextOf) =>
       onRouters(args, contextOf, 'refresh-call-queue [--all]', async (client) => {
         await client.refreshCallQueue();
