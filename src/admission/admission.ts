@@ -44,6 +44,7 @@ export class Admission {
     const { nameservices } = engine.topology;
     this.gates = nameservices.map((_, n) => new Gate(n, settings, words.workers));
     this.#peaks = new Int32Array(nameservices.length);
+    this.onSweep();
   }
 
   /** Before a call goes to its nameservice. True: now. False: it waits for its turn, or was refused and is answered. */
@@ -63,11 +64,11 @@ export class Admission {
       this.#words.figures.add(call.nameservice, Figure.passed);
       return true;
     }
-    if (gate.queue.put(call)) {
+    if (this.#settings.timeLimitMs > 0 && gate.queue.put(call)) {
       this.#queued(gate, call);
       return false;
     }
-    this.#words.figures.add(call.nameservice, Figure.refusedFull);
+    this.#words.figures.add(call.nameservice, this.#settings.timeLimitMs > 0 ? Figure.refusedFull : Figure.refusedLate);
     refuse(this.#engine, this.#settings, call, false);
     return false;
   }
@@ -134,7 +135,7 @@ export class Admission {
     }
   }
 
-  /** Each second: workers divide the windows anew, and what is there now is told. */
+  /** Each second while NameNodes are connected: workers divide the windows anew, and what is there now is told. */
   onSweep(): void {
     const { demand, figures, workers } = this.#words;
     for (let n = 0; n < this.gates.length; n++) {
@@ -179,7 +180,11 @@ export class Admission {
     const { length } = gate.queue;
     const n = gate.nameservice;
     if (length > (this.#peaks[n] as number)) this.#peaks[n] = length;
-    if (this.#look.wheelSlot < 0) this.#engine.wheel.add(this.#look, LOOK_MS);
+    if (this.#look.wheelSlot < 0) this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#engine.wheel.add(this.#look, Math.min(LOOK_MS, Math.max(1, this.#settings.timeLimitMs)));
   }
 
   #askTurn(gate: Gate): void {
@@ -205,7 +210,7 @@ export class Admission {
       }
       if (queue.length > 0) waiting = true;
     }
-    if (waiting) this.#engine.wheel.add(this.#look, LOOK_MS);
+    if (waiting) this.#lookLater();
   }
 
   /** It has waited, and there is no room for it in another queue. */

@@ -115,10 +115,13 @@ export class Gate {
   }
 }
 
-/** Each worker has its part of the capacity. */
+/** Each worker has its part of the capacity, and room for a call of each level at least. */
 function makeQueue(
   { capacity, capacityWeights, multiplexerWeights }: AdmissionSettings,
   workers: number,
 ): FairCallQueue {
-  return new FairCallQueue(Math.ceil(capacity / workers), capacityWeights, multiplexerWeights, LANES);
+  let least = 0;
+  for (const weight of capacityWeights) least += weight;
+  const part = Math.max(Math.ceil(capacity / workers), least);
+  return new FairCallQueue(part, capacityWeights, multiplexerWeights, LANES);
 }
