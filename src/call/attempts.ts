@@ -263,7 +263,10 @@ export class Attempts implements AttemptOwner {
     const namenode = this.#namenodeOf(call);
     call.lastTrouble = `${namenode.address}: ${why}`;
     call.wasLost = true;
-    if (call.asObserver) this.#engine.observers?.onUnreachable(call);
+    if (call.asObserver) {
+      if (explained) this.#engine.observers?.onLostBeside(call);
+      else this.#engine.observers?.onUnreachable(call);
+    }
     if (!mayResend(call)) {
       this.#engine.fail(
         call,
@@ -310,16 +313,11 @@ export class Attempts implements AttemptOwner {
   }
 
   onRefused(call: Call, className: string, message: string): void {
-    if (call.asObserver) this.#leaveObserver(call, `${this.#namenodeOf(call).address}: ${className}: ${message}`);
-    else if (className === Failure.STANDBY) this.onUnfit(call, NameNodeState.STANDBY);
+    if (call.asObserver) {
+      call.lastTrouble = `${this.#namenodeOf(call).address}: ${className}: ${message}`;
+      this.#engine.observers?.onRefused(call, className);
+    } else if (className === Failure.STANDBY) this.onUnfit(call, NameNodeState.STANDBY);
     else this.#engine.fail(call, className, message);
-  }
-
-  /** What an observer does not take the active may. */
-  #leaveObserver(call: Call, trouble: string): void {
-    call.lastTrouble = trouble;
-    this.#engine.observers?.onUnreachable(call);
-    this.#engine.observers?.goOn(call);
   }
 
   onHung(namenode: NameNode): void {

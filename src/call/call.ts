@@ -141,7 +141,7 @@ export class Call extends WheelEntry {
   sentMs = 0;
   sentEpoch = 0;
   /**
-   * NameNode that gave the newest of the answers that were older than what its client has seen, -1 for none, and that answer's state id. When
+   * NameNode that gave the newest of the answers that were, or may be, older than what its client has seen, -1 for none, and its state id. When
    * no other one answers it is asked again, and then every answer counts.
    */
   olderFrom = -1;
@@ -186,9 +186,9 @@ export class Call extends WheelEntry {
     this.frame = slab.bytes;
   }
 
-  /** What its NameNode answered is older than what its client has seen. */
+  /** What its NameNode answered is, or may be, older than what its client has seen. */
   noteOlder(txid: number): void {
-    if (txid <= this.olderTxid) return;
+    if (this.olderFrom >= 0 && txid <= this.olderTxid) return;
     this.olderFrom = this.namenode;
     this.olderTxid = txid;
   }

@@ -8,6 +8,8 @@ import type { User } from './user.ts';
 
 /** A connection with this many calls in flight is reason enough to open another, up to `connectionsPerUser`. */
 const GROW_AT_IN_FLIGHT = 16;
+/** After the NameNode refused the user as an observer he gets no calls there for so long: others do. */
+const REFUSED_MS = 60_000;
 /** Connections that carry one suspect each at the same time, so that a slow one does not keep the others waiting. */
 const MAX_LONE = 8;
 
@@ -33,6 +35,8 @@ export class ConnectionGroup {
   readonly #lone: NameNodeConnection[] = [];
   #pumpAsked = false;
   current: NameNodeConnection | null = null;
+  /** When the NameNode last refused the user as an observer. */
+  refusedMs = Number.NEGATIVE_INFINITY;
 
   constructor(pool: NameNodePool, user: User, namenode: NameNode, protocol: string) {
     this.pool = pool;
@@ -43,6 +47,10 @@ export class ConnectionGroup {
 
   get idle(): boolean {
     return this.#open.length === 0 && this.#opening === 0 && this.#lone.length === 0 && !this.#openPending;
+  }
+
+  get isRefused(): boolean {
+    return this.pool.clock.nowMs - this.refusedMs < REFUSED_MS;
   }
 
   /** Takes the call: writes it, or keeps it until a connection can. */

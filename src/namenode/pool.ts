@@ -128,10 +128,9 @@ export class NameNodePool {
     return found === null ? this.#makeGroup(user, namenode, protocol, at) : found;
   }
 
-  /** Calls of this user that wait for a connection to the NameNode. */
-  waitingAt(user: User, namenode: NameNode, protocol: number): number {
-    const group = user.groups[namenode.number * PROTOCOLS.length + protocol] as ConnectionGroup | null;
-    return group === null ? 0 : group.waiting.length;
+  /** As `groupOf`, null where there is none. */
+  groupAt(user: User, namenode: NameNode, protocol: number): ConnectionGroup | null {
+    return user.groups[namenode.number * PROTOCOLS.length + protocol] as ConnectionGroup | null;
   }
 
   markDirty(connection: NameNodeConnection): void {
@@ -208,7 +207,9 @@ export class NameNodePool {
     for (const group of this.#groups) {
       group.closeIdle(now - this.settings.namenodeIdleMs);
       group.expire(now - this.settings.callBudgetMs, now - this.settings.observers.patienceMs);
-      if (group.idle && group.waiting.length === 0 && group.suspects.length === 0) this.#forgetGroup(group);
+      if (group.idle && !group.isRefused && group.waiting.length === 0 && group.suspects.length === 0) {
+        this.#forgetGroup(group);
+      }
     }
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
   }

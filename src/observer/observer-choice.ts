@@ -60,7 +60,9 @@ export class ObserverChoice {
         continue;
       }
       const namenode = namenodes[at] as NameNode;
-      const waiting = pool.waitingAt(user, namenode, protocol);
+      const group = pool.groupAt(user, namenode, protocol);
+      if (group?.isRefused === true) continue;
+      const waiting = group === null ? 0 : group.waiting.length;
       const load = namenode.inFlight + waiting + this.#lagOf(namenode, call.floor);
       if (load < bestLoad) {
         best = namenode;

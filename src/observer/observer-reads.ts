@@ -82,7 +82,7 @@ export class ObserverReads {
     const observer = call.observersTried < MAX_OBSERVERS ? this.#choice.choose(call, state) : null;
     if (observer === null) return this.#toActive(call, Figure.withoutObserver);
     if (way === Way.REFRESH) {
-      if (call.refreshWaits++ < MAX_WAITS && this.#refresh.wait(call)) return true;
+      if (call.refreshWaits < MAX_WAITS && this.#refresh.wait(call)) return true;
       return this.#toActive(call, Figure.notFresh);
     }
     this.figures.add(nameservice, Figure.floorLag, state.txid - call.floor);
@@ -125,7 +125,7 @@ export class ObserverReads {
     answer.proof = proofOf(call, method);
     answer.txid = scan.hasStateId ? txidOf(scan.stateIdHigh, scan.stateIdLow) : NO_TXID;
     answer.sentEpoch = call.sentEpoch;
-    if (!call.takesOlder && isOlder(answer.proof, answer.txid, call.floor)) {
+    if (!call.takesOlder && this.#mayBeOlder(call, answer)) {
       this.#onOlder(call, answer, false);
       return false;
     }
@@ -137,8 +137,8 @@ export class ObserverReads {
     if (call.asObserver) {
       told = this.#earlier.of(nameservice, state, clock.nowMs);
       this.#choice.onAnswer(call, answer.txid);
-      this.figures.add(nameservice, Figure.observerReads);
-      this.figures.add(nameservice, Figure.observerReadMs, clock.nowMs - call.sentMs);
+      this.#count(call, Figure.observerReads);
+      this.#count(call, Figure.observerReadMs, clock.nowMs - call.sentMs);
     } else if (method.coordinated) {
       this.figures.add(nameservice, Figure.activeReads);
       this.figures.add(nameservice, Figure.activeReadMs, clock.nowMs - call.sentMs);
@@ -155,6 +155,23 @@ export class ObserverReads {
     this.#leaveAlone(call, Figure.observerUnreachable);
   }
 
+  /** The connection was lost for a reason that is neither the observer's nor the call's: what another call on it was told. The call goes on. */
+  onLostBeside(call: Call): void {
+    this.#count(call, Figure.observerUnreachable);
+  }
+
+  /** The observer has refused the connection of the call's user: what others get there is not for him to change. */
+  onRefused(call: Call, className: string): void {
+    const { user } = call.client as Client;
+    const { clock, pool } = this.#engine;
+    if (className === Failure.STANDBY || className === Failure.RETRIABLE) this.onUnreachable(call);
+    else {
+      this.#count(call, Figure.observerUnreachable);
+      pool.groupOf(user, this.#namenodeOf(call), (call.method as Method).protocol).refusedMs = clock.nowMs;
+    }
+    this.goOn(call);
+  }
+
   /** No connection to the observer became free as long as its answer may take. */
   onExpired(call: Call): void {
     call.leavesObservers = true;
@@ -169,6 +186,7 @@ export class ObserverReads {
    */
   onError(call: Call, unfit: number, scan: ReplyScan, buffer: Buffer): boolean {
     if (!call.asObserver) return unfit >= 0 || !this.#isOlderError(call, scan);
+    if (scan.hasStateId) this.#choice.onAnswer(call, txidOf(scan.stateIdHigh, scan.stateIdLow));
     if (unfit < 0) {
       if (scan.status === Status.ERROR && !this.#isOlderError(call, scan)) return true;
       // FATAL is for the connection, whatever the call.
@@ -178,7 +196,7 @@ export class ObserverReads {
     if (unfit === 1) {
       // Only the active can do it, whichever observer is asked.
       call.leavesObservers = true;
-      this.figures.add(call.nameservice, Figure.retriedOnActive);
+      this.#count(call, Figure.retriedOnActive);
     } else if (unfit === 0) {
       this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.STANDBY);
       this.#leaveAlone(call, Figure.observerStandby);
@@ -201,26 +219,37 @@ export class ObserverReads {
   #onOlder(call: Call, { proof, txid }: Answer, isError: boolean): void {
     const { address } = this.#namenodeOf(call);
     const has = txid === NO_TXID ? 'no state id' : `state id ${txid}`;
-    call.lastTrouble = `${address} answered with ${has}, the client has seen ${call.floor}`;
+    const floor = call.floor === NO_TXID ? 'none' : call.floor;
+    call.lastTrouble = `${address} answered with ${has}, the client has seen ${floor}`;
     if (proof === Proof.OBSERVER) {
       // An exception may have come before it waited: of a method that it does not know, say, whoever calls that.
-      if (isError && txid !== NO_TXID) this.figures.add(call.nameservice, Figure.observerOlder);
+      if (isError && txid !== NO_TXID) this.#count(call, Figure.observerOlder);
       else this.#leaveAlone(call, Figure.observerOlder);
     } else {
-      this.figures.add(call.nameservice, Figure.activeOlder);
+      if (txid !== NO_TXID) this.figures.add(call.nameservice, Figure.activeOlder);
       call.noteOlder(txid);
     }
   }
 
+  /**
+   * It is older than what the client has seen; or it is of a NameNode of which nothing is known, not its state id either: an observer whose state
+   * context is off answers so, an active one too. If there is another active one, that is asked.
+   */
+  #mayBeOlder({ nameservice, floor }: Call, { namenode, proof, txid }: Answer): boolean {
+    if (isOlder(proof, txid, floor)) return true;
+    if (proof !== Proof.READ || txid !== NO_TXID) return false;
+    return this.#engine.block.stateOf(nameservice, namenode) === NameNodeState.UNKNOWN;
+  }
+
   /** As with answers: what an observer or a fenced NameNode does not find, say, may have come after its state. */
   #isOlderError(call: Call, { hasStateId, stateIdHigh, stateIdLow }: ReplyScan): boolean {
-    const { nameservice, namenode, floor } = call;
+    const { nameservice, namenode } = call;
     if (call.takesOlder || this.settings.enabled[nameservice] !== true) return false;
     const answer = this.#answer;
     answer.namenode = namenode;
     answer.proof = proofOf(call, call.method as Method);
     answer.txid = hasStateId ? txidOf(stateIdHigh, stateIdLow) : NO_TXID;
-    if (!isOlder(answer.proof, answer.txid, floor)) return false;
+    if (!this.#mayBeOlder(call, answer)) return false;
     this.#onOlder(call, answer, true);
     return true;
   }
@@ -247,8 +276,13 @@ export class ObserverReads {
     return high * 2 ** 32 + (low >>> 0);
   }
 
+  /** In the figures of reads, of which the router's own probes are none. */
+  #count(call: Call, figure: number, amount = 1): void {
+    if (call.onlyNamenode < 0) this.figures.add(call.nameservice, figure, amount);
+  }
+
   #leaveAlone(call: Call, why: number): void {
-    this.figures.add(call.nameservice, why);
+    this.#count(call, why);
     // The probe itself says how it ended.
     if (call.onlyNamenode < 0) this.#choice.leaveAlone(call.nameservice, call.namenode);
   }
@@ -277,7 +311,7 @@ export class ObserverReads {
       call.leavesObservers = true;
       call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
       // Its answer may be there: there is no room towards a client for what came before it.
-      if (connection.held) this.figures.add(call.nameservice, Figure.observerTimedOut);
+      if (connection.held) this.#count(call, Figure.observerTimedOut);
       else this.#leaveAlone(call, Figure.observerTimedOut);
       this.goOn(call);
     }
@@ -285,8 +319,9 @@ export class ObserverReads {
     if (oldest !== null) wheel.add(this.#patience, oldest.waitingSinceMs - beforeMs);
   }
 
-  /** Its observer has what the call needs and answers others: the call takes long, elsewhere as well. */
+  /** Its observer has what the call needs and answers others: the call takes long, elsewhere as well. A probe never should. */
   #isSlow(call: Call): boolean {
+    if (call.onlyNamenode >= 0) return false;
     const namenode = this.#namenodeOf(call);
     const { clock } = this.#engine;
     return this.#choice.hasReached(namenode, call.floor) && namenode.isAlive(clock.nowMs, this.settings.patienceMs);

@@ -41,8 +41,12 @@ export class Refresh {
     const { nameservice } = call;
     const stamp = this.#engine.clock.stamp;
     if (this.#shared.isCooling(nameservice, stamp)) return false;
+    const { nowMs } = this.#engine.clock;
+    // Of one that waits again the time goes on, and it stands before those that come now, as it did.
+    if (call.refreshWaits === 0) call.waitingSinceMs = nowMs;
+    else if (nowMs - call.waitingSinceMs >= WAIT_MS) return false;
+    call.refreshWaits++;
     call.place = Place.REFRESHING;
-    call.waitingSinceMs = this.#engine.clock.nowMs;
     (this.#waiting[nameservice] as CallQueue).push(call);
     const look = this.#looks[nameservice] as Deadline;
     if (look.wheelSlot < 0) this.#engine.wheel.add(look, LOOK_MS);
@@ -76,7 +80,7 @@ export class Refresh {
     this.#engine.pool.defer(() => this.#release(nameservice));
   }
 
-  /** The msync of another worker has ended, or the wait has been long enough. */
+  /** The msync of another worker has ended, or the oldest has waited long enough. */
   #look(nameservice: number): void {
     const queue = this.#waiting[nameservice] as CallQueue;
     const { clock } = this.#engine;

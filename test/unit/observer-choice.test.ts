@@ -132,7 +132,8 @@ describe('an observer that failed', () => {
     // It comes back with the answer, which the router has not read yet.
     while (rig.words.isSuspect(0, 1)) await client.read();
     expect(await client.read()).toBe(AT_ACTIVE + 7);
-    expect(rig.counted()).toMatchObject({ probes: 1, holds: 1 });
+    // The probe is no read, in the figures either.
+    expect(rig.counted()).toMatchObject({ probes: 1, holds: 1, observerNotReady: 1, observerReads: 1 });
   });
 
   it.each([
@@ -146,7 +147,9 @@ describe('an observer that failed', () => {
     await client.read();
     await rig.namenode(1).waitForCall({ ...READ, user: ROUTER });
     while (rig.figures().holds < 2) await client.read();
+    const { observerNotReady, observerUnreachable, observerOlder } = rig.figures();
     expect(rig.counted()).toMatchObject({ probes: 1, holds: 2 });
+    expect(observerNotReady + observerUnreachable + observerOlder).toBe(1);
     expect(rig.words.isHeld(0, 1, rig.stamp)).toBe(true);
     // One client's read has failed there, and no other.
     expect(rig.namenode(1).callsOf({ user: 'alice' })).toHaveLength(1);

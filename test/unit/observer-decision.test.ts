@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { NameNodeState } from '../../src/shared/control-block.ts';
 import { disposeOpened } from '../support/dispose-opened.ts';
 import { ObserverRig, type ObserverRigOptions } from '../support/observer-rig.ts';
 
@@ -285,6 +286,44 @@ describe('the state of the active', () => {
     expect(await client.receiveRead()).toBe(100);
     expect(rig.router.block.activeOf(0)).toBe(ACTIVE);
     expect(rig.stateOf(0)).toMatchObject({ active: ACTIVE, txid: 100 });
+  });
+
+  describe('where no heartbeat has told of its NameNodes', () => {
+    /** The first NameNode has its state context off, so that it answers like an active one, whatever it is. */
+    async function startUnknown(second: 'active' | 'standby'): Promise<ObserverRig> {
+      const rig = await start({ nameservices: { ns0: ['active', second] } });
+      rig.namenode(0).stateId = null;
+      rig.namenode(1).stateId = 100;
+      for (const i of [0, 1]) rig.router.block.setState(0, i, NameNodeState.UNKNOWN);
+      return rig;
+    }
+
+    it('is not that of the first to answer without a state id when another one is active', async () => {
+      const rig = await startUnknown('active');
+      const client = await rig.connect();
+      expect(await client.read()).toBe(100);
+      expect(rig.router.block.activeOf(0)).toBe(1);
+      expect(rig.stateOf(0)).toMatchObject({ active: 1, txid: 100 });
+      await client.read();
+      expect(callsAt(rig, 0)).toHaveLength(1);
+      expect(rig.figures().activeOlder).toBe(0);
+    });
+
+    it('is not that of the first to miss a file without a state id, either', async () => {
+      const rig = await startUnknown('active');
+      rig.namenode(0).handler = (call) => call.fail('java.io.FileNotFoundException', 'no /ns0/f');
+      const client = await rig.connect();
+      expect(await client.read()).toBe(100);
+    });
+
+    it('is that of one without state ids when no other one answers', async () => {
+      const rig = await startUnknown('standby');
+      const client = await rig.connect();
+      expect(await client.read()).toBe(0);
+      expect(rig.router.block.activeOf(0)).toBe(0);
+      await client.read();
+      expect(callsAt(rig, 1)).toHaveLength(1);
+    });
   });
 
   it('is lower after a failover, and reads go on', async () => {

@@ -106,7 +106,33 @@ describe('an observer that', () => {
         callId: -1,
       });
     expect(await client.read()).toBe(AT_SECOND);
-    expect(rig.counted()).toMatchObject({ observerUnreachable: 1, holds: 1 });
+    expect(rig.counted()).toMatchObject({ observerUnreachable: 1 });
+    // It serves others, and this user is not taken there again.
+    first.handler = (call) => call.succeed({ fs: fileStatus(AT_FIRST) });
+    first.stateId = AT_SECOND;
+    const other = await rig.connect(rig.router, 'bob');
+    await other.write();
+    rig.words.hold(0, 2, rig.stamp, 60_000, 60_000);
+    expect(await other.read()).toBe(AT_FIRST);
+    rig.words.letGo(0, 2);
+    expect(await client.read()).toBe(AT_SECOND);
+    expect(first.callsOf({ ...READ, user: 'alice' })).toHaveLength(1);
+    expect(rig.words.isSuspect(0, 1)).toBe(false);
+  });
+
+  it('gives the connection up at one call is not left alone by those beside it', async () => {
+    const { rig, first } = await startWithTwo({ keys: { 'dfs.federation.router.connection.pool-size': '1' } });
+    const client = await rig.connectAndWrite();
+    first.handler = (call) => {
+      if (call.path === '/ns0/bad') call.fatal('org.apache.hadoop.ipc.RpcServerException', 'not for me');
+    };
+    client.sendRead('/ns0/good');
+    client.sendRead('/ns0/bad');
+    await first.waitForCall({ path: '/ns0/bad' });
+    first.handler = (call) => call.succeed({ fs: fileStatus(AT_FIRST) });
+    for (let i = 0; i < 2; i++) expect([AT_FIRST, AT_SECOND]).toContain(await client.receiveRead());
+    expect(rig.counted()).toMatchObject({ observerUnreachable: 1, observerReads: 2 });
+    expect(rig.figures().holds).toBe(0);
   });
 
   it('loses a call that is alone is not asked for a sign of life before the active is asked', async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FigureName } from '../../src/observer/shared/figures.ts';
 import { NameNodeState } from '../../src/shared/control-block.ts';
 import { disposeOpened } from '../support/dispose-opened.ts';
-import { ObserverRig, type ObserverRigOptions } from '../support/observer-rig.ts';
+import { type ObserverClient, ObserverRig, type ObserverRigOptions } from '../support/observer-rig.ts';
 import {
   fileStatus,
   IO,
@@ -20,6 +20,7 @@ afterEach(() => disposeOpened(opened));
 
 const PATIENCE_MS = 120;
 const KEYS = { 'switchyard.observer.patience': `${PATIENCE_MS}ms` };
+const NOT_FOUND = 'java.io.FileNotFoundException';
 const READ = { method: 'getFileInfo' };
 /** By their state ids statuses tell who answered. */
 const AT_ACTIVE = 100;
@@ -206,6 +207,57 @@ describe('an observer that', () => {
     expect(await client.receiveRead()).toBe(AT_FIRST);
     expect(rig.counted()).not.toHaveProperty('observerTimedOut');
     expect(rig.counted()).not.toHaveProperty('holds');
+  });
+});
+
+describe('an observer that answers some of its calls', () => {
+  async function startWithOne(): Promise<{ rig: ObserverRig; observer: ScriptedNameNode; client: ObserverClient }> {
+    const rig = await start({ nameservices: { ns0: ['active', 'observer'] } });
+    const observer = rig.namenode(1);
+    [rig.namenode(0).stateId, observer.stateId] = [AT_ACTIVE, AT_FIRST];
+    return { rig, observer, client: await rig.connectAndWrite() };
+  }
+
+  it('and is behind by them does not keep one that it cannot answer, though it was further before it began anew', async () => {
+    const { rig, observer, client } = await startWithOne();
+    expect(await client.read()).toBe(AT_FIRST);
+    client.seen.set('ns0', AT_ACTIVE);
+    const behind = AT_ACTIVE - 10;
+    observer.stateId = behind;
+    observer.handler = (call) => {
+      if (Number(call.stateId) <= behind) call.fail(NOT_FOUND, `no ${call.path}`);
+    };
+    const other = await rig.connectWith({ ns0: behind });
+    const startedMs = performance.now();
+    client.sendRead();
+    // The other client is answered there until the observer is left alone.
+    while ((await other.call('getFileInfo', { src: '/ns0/g' })).exception === NOT_FOUND) {
+      expect(performance.now() - startedMs).toBeLessThan(20 * PATIENCE_MS);
+      other.seen.set('ns0', behind);
+    }
+    expect(await client.receiveRead()).toBe(AT_ACTIVE);
+    expect(rig.counted()).toMatchObject({ observerTimedOut: 1, holds: 1 });
+  });
+
+  it('but not whether it serves again is left alone for longer', async () => {
+    const { rig, observer, client } = await startWithOne();
+    expect(await client.read()).toBe(AT_FIRST);
+    const slow: NameNodeCall[] = [];
+    observer.handler = (call) => slow.push(call);
+    const [reads, other] = [60, await rig.connectWith({ ns0: AT_ACTIVE })];
+    for (let i = 0; i < reads; i++) client.sendRead();
+    await observer.waitForCall({ ...READ, user: 'alice' }, reads + 1);
+    rig.words.holdAnew(0, 1, rig.stamp - 100_000, 1000, 60_000);
+    expect(await other.read()).toBe(AT_ACTIVE);
+    await observer.waitForCall({ ...READ, user: 'router' });
+    const bySlow = slow.filter(({ user }) => user === 'alice');
+    while (rig.figures().holds === 0 && bySlow.length > 0) {
+      bySlow.pop()?.succeed({ fs: fileStatus(AT_FIRST) });
+      await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS / 8));
+    }
+    expect(rig.figures().holds).toBeGreaterThan(0);
+    expect(rig.words.isHeld(0, 1, rig.stamp)).toBe(true);
+    expect(bySlow.length).toBeGreaterThan(0);
   });
 });
 

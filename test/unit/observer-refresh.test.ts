@@ -135,6 +135,17 @@ describe('a burst of reads', () => {
     expect(rig.namenode(0).callsOf(READ)).toHaveLength(1);
   });
 
+  it('waits no longer for the claim than for an msync', async () => {
+    const { rig, client } = await start();
+    expect(rig.words.claimRefresh(0, rig.stamp, 60_000)).toBe(true);
+    const startedMs = performance.now();
+    expect(await client.read()).toBe(AT_ACTIVE);
+    // Once 2 s, not twice.
+    expect(performance.now() - startedMs).toBeLessThan(3800);
+    expect(rig.counted()).toMatchObject({ notFresh: 1 });
+    expect(rig.figures().refreshes).toBe(0);
+  });
+
   it('is not sent any more for a client that has gone meanwhile', async () => {
     const { rig, client } = await start();
     holdMsyncs(rig);
@@ -167,11 +178,12 @@ describe('the refresh period', () => {
   });
 
   it('has an msync sent when it is over, and not before', async () => {
-    const { rig, client } = await start({ keys: { [PERIOD]: '150ms' } });
+    const { rig, client } = await start({ keys: { [PERIOD]: '1s' } });
     await client.write();
     await client.read();
     expect(rig.figures().refreshes).toBe(0);
-    await pause(200);
+    rig.namenode(0).stateId = AT_OBSERVER;
+    await pause(1050);
     expect(await client.read()).toBe(AT_OBSERVER);
     expect(rig.figures().refreshes).toBe(1);
     expect(rig.namenode(0).callsOf(MSYNC)).toHaveLength(1);
