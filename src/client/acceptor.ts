@@ -2,21 +2,32 @@ import net from 'node:net';
 import type { AcceptorSide, ClientIdentity, WorkerLink } from '../handoff/link.ts';
 import { ReplyFlag } from '../handoff/link.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
+import { type ClientCounts, CountOf } from '../shared/client-counts.ts';
 import { Clock } from '../shared/clock.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
 import { Counter, type Counters } from '../shared/counters.ts';
-import type { Settings } from '../shared/settings.ts';
-import { ClientConnection, ClientState } from './connection.ts';
+import type { ProtectionSettings, Settings } from '../shared/settings.ts';
+import { ClientConnection, plainAddress } from './connection.ts';
 import { SlabPool } from './outbox.ts';
 import { MAX_OUTSTANDING, Outstanding } from './outstanding.ts';
 import { CallReader } from './read-call.ts';
 import { errorTo, shuttingDown, workerDied } from './refusal.ts';
+import { Watch } from './watch.ts';
 
 /** Client connections of one acceptor, whatever the configuration says. */
 export const MAX_CONNECTIONS = 1 << 20;
 const READ_BYTES = 64 * 1024;
 const LISTEN_BACKLOG = 4096;
 const SWEEP_MS = 1000;
+/**
+ * Handshakes completed in one turn of the event loop. Accepting is paced by the loop itself, which takes one connection a turn; but thousands that
+ * were accepted may speak in the same turn, and no answer of another client leaves before its end.
+ */
+const CONTEXTS_PER_TURN = 32;
+/** Silence after which TCP asks whether a client is still there. */
+const KEEPALIVE_S = 300;
+/** What slow clients get at most while memory is short. */
+const SHORT_PATIENCE_MS = 10_000;
 /** Connections whose outboxes fill before they are flushed within a turn: few enough that their slabs stay in the cache. */
 const MAX_DIRTY = 64;
 /** After the last answer of a drain: time in which calls that were on their way are refused, and time for clients to read and close. */
@@ -48,6 +59,7 @@ interface Worker {
  */
 export class Acceptor implements AcceptorSide {
   readonly settings: Settings;
+  readonly limits: ProtectionSettings;
   readonly clock = new Clock();
   readonly counters: Counters;
   readonly budget: SharedBudget;
@@ -58,6 +70,8 @@ export class Acceptor implements AcceptorSide {
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
   /** Connections with replies that do not leave. */
   readonly stalled = new Set<ClientConnection>();
+  /** Connections that are not read from. */
+  paused = 0;
   draining = false;
   readonly #host: AcceptorHost;
   /** With holes for workers that were not there yet. */
@@ -72,12 +86,26 @@ export class Acceptor implements AcceptorSide {
   #waitingForSlot: ClientConnection[] = [];
   #server: net.Server | null = null;
   #sweep: NodeJS.Timeout | null = null;
-  #lastIdleScanMs = 0;
+  readonly #watch: Watch;
+  readonly #counts: ClientCounts | null;
+  /** Connection contexts read in this turn, and those that wait for a later one. */
+  #contexts = 0;
+  #waitingForTurn: ClientConnection[] = [];
   #drainedSaid = false;
   #notes = 0;
 
-  constructor(settings: Settings, block: ControlBlock, counters: Counters, host: AcceptorHost) {
+  /** `counts`: of all acceptors; needed when there are limits for addresses or users. */
+  constructor(
+    settings: Settings,
+    block: ControlBlock,
+    counters: Counters,
+    host: AcceptorHost,
+    counts: ClientCounts | null = null,
+  ) {
     this.settings = settings;
+    this.limits = settings.protection;
+    this.#watch = new Watch(settings);
+    this.#counts = counts;
     this.counters = counters;
     this.budget = new SharedBudget(block, counters, settings.memoryBytes);
     this.#host = host;
@@ -213,6 +241,34 @@ export class Acceptor implements AcceptorSide {
 
   // --- from the connections
 
+  /** Whether the connection's context may be read in this turn; else `onTurn` follows. */
+  takesContext(connection: ClientConnection): boolean {
+    if (this.#contexts < CONTEXTS_PER_TURN) {
+      this.#contexts++;
+      return true;
+    }
+    this.counters.add(Counter.contextsDelayed);
+    this.#waitingForTurn.push(connection);
+    return false;
+  }
+
+  /** Counts the connection for its user; false: the user has too many. */
+  countUser(connection: ClientConnection, user: string): boolean {
+    const { connectionsPerUser } = this.limits;
+    if (this.#counts === null || connectionsPerUser === 0) return true;
+    if (!this.#counts.add(CountOf.USER, user, connectionsPerUser)) {
+      this.counters.add(Counter.usersRefused);
+      return false;
+    }
+    connection.countsForUser = true;
+    return true;
+  }
+
+  /** How long a client may take that holds memory and has `limitMs` usually. */
+  patienceMs(limitMs: number): number {
+    return this.budget.isShort ? Math.min(limitMs, SHORT_PATIENCE_MS) : limitMs;
+  }
+
   noteActivity(): void {
     this.clock.tick();
     if (this.#flushAsked) return;
@@ -252,6 +308,8 @@ export class Acceptor implements AcceptorSide {
     this.#connections[connection.id] = null;
     this.#freeIds.push(connection.id);
     const { link, identity } = connection;
+    if (connection.countedAddress !== '') this.#counts?.remove(CountOf.ADDRESS, connection.countedAddress);
+    if (connection.countsForUser) this.#counts?.remove(CountOf.USER, identity?.user ?? '');
     if (link === null || identity === null) return;
     link.closeClient(connection.id, connection.generation);
     this.#leaveWorker(link.worker, identity.user);
@@ -280,8 +338,16 @@ export class Acceptor implements AcceptorSide {
 
   readonly #flushLater = (): void => {
     this.#flushAsked = false;
+    this.#contexts = 0;
+    if (this.#waitingForTurn.length > 0) this.#readContexts();
     this.#flush();
   };
+
+  #readContexts(): void {
+    const ready = this.#waitingForTurn.splice(0, CONTEXTS_PER_TURN);
+    for (let i = 0; i < ready.length; i++) (ready[i] as ClientConnection).onTurn();
+    if (this.#waitingForTurn.length > 0) this.noteActivity();
+  }
 
   /** End of the turn: bells for the workers, one write per client. */
   #flush(): void {
@@ -320,14 +386,36 @@ export class Acceptor implements AcceptorSide {
       handle.close();
       return;
     }
+    const address = this.#countAddress(handle);
+    if (address === null) return;
     this.counters.add(Counter.clientsAccepted);
     this.clock.tick();
     if (this.settings.tcpNoDelay) handle.setNoDelay(true);
-    handle.setKeepAlive(true, 0);
+    handle.setKeepAlive(true, KEEPALIVE_S);
     const id = this.#freeIds.length > 0 ? (this.#freeIds.pop() as number) : this.#connections.length;
     this.#generation = (this.#generation + 1) & 0x7fffffff;
     this.#open++;
-    this.#connections[id] = new ClientConnection(this, id, this.#generation, handle);
+    const connection = new ClientConnection(this, id, this.#generation, handle);
+    connection.countedAddress = address;
+    this.#connections[id] = connection;
+  }
+
+  /** The client's address, counted; '' when addresses are not, null when it has too many connections: this one is closed. */
+  #countAddress(handle: AcceptedHandle): string | null {
+    const { connectionsPerAddress } = this.limits;
+    if (this.#counts === null || connectionsPerAddress === 0) return '';
+    const peer: { address?: string } = {};
+    handle.getpeername(peer);
+    const address = plainAddress(peer.address);
+    // It is gone already.
+    if (address === '') return '';
+    if (this.#counts.add(CountOf.ADDRESS, address, connectionsPerAddress)) return address;
+    this.counters.add(Counter.addressesRefused);
+    this.note(
+      `client ${address} refused: it has ${connectionsPerAddress} connections, the limit (switchyard.client.connections-per-address)`,
+    );
+    handle.close();
+    return null;
   }
 
   #replaceWorker(index: number, before: Worker): void {
@@ -367,28 +455,24 @@ export class Acceptor implements AcceptorSide {
     setTimeout(() => this.#host.drained(), LAST_READS_MS);
   }
 
+  #tellLevels(): void {
+    const { counters } = this;
+    let unreadBytes = 0;
+    for (const connection of this.stalled) unreadBytes += connection.claimedBytes;
+    counters.set(Counter.clientsOpen, this.#open);
+    counters.set(Counter.clientsPaused, this.paused);
+    counters.set(Counter.callsOutstanding, this.outstanding.count);
+    counters.set(Counter.unreadKib, Math.ceil(unreadBytes / 1024));
+  }
+
   #onSweep(): void {
     const now = this.clock.tick();
     if (this.#notes > MAX_NOTES_PER_SWEEP) this.#host.note(`${this.#notes - MAX_NOTES_PER_SWEEP} more of the like`);
     this.#notes = 0;
     for (const connection of this.stalled) connection.checkStalled();
     if (this.draining) this.#checkDrained();
-    if (now - this.#lastIdleScanMs < this.settings.idleScanMs) return;
-    this.#lastIdleScanMs = now;
-    this.#closeIdle(now);
-  }
-
-  /** As a Java server: only with many connections, a few at a time, only those without a call. */
-  #closeIdle(now: number): void {
-    const { idleKillMax, idleThreshold } = this.settings;
-    let left = Math.min(idleKillMax, this.#open - idleThreshold + 1);
-    for (let id = 0; id < this.#connections.length && left > 0; id++) {
-      const connection = this.#connections[id];
-      if (connection === null || connection === undefined || connection.inFlight > 0) continue;
-      if (connection.state === ClientState.CLOSED || now - connection.lastContactMs < this.settings.idleMs) continue;
-      connection.close('idle', Counter.idleClientsClosed);
-      left--;
-    }
+    this.#watch.look(this.#connections, this.#open, now);
+    this.#tellLevels();
   }
 }
 
@@ -396,6 +480,7 @@ interface AcceptedHandle {
   close(): void;
   setNoDelay(on: boolean): void;
   setKeepAlive(on: boolean, delaySeconds: number): void;
+  getpeername(into: { address?: string }): number;
 }
 
 interface AcceptingHandle {

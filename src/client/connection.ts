@@ -13,14 +13,22 @@ import {
   Preamble,
   SaslScan,
   SaslState,
-  scanConnectionContext,
   scanSasl,
 } from '../wire/handshake.ts';
 import { ErrorDetail } from '../wire/reply-head.ts';
 import type { Acceptor } from './acceptor.ts';
+import { readContext } from './connection-context.ts';
 import { Outbox } from './outbox.ts';
 import { ReadCall } from './read-call.ts';
-import { ACCESS_CONTROL, AUTHORIZATION, badHeader, fatal, invalidHeader, RPC_SERVER_EXCEPTION } from './refusal.ts';
+import {
+  ACCESS_CONTROL,
+  AUTHORIZATION,
+  badHeader,
+  fatal,
+  invalidHeader,
+  RPC_SERVER_EXCEPTION,
+  tooManyConnections,
+} from './refusal.ts';
 
 /** Where a connection is in its life; each state's frames are read by one method. */
 export const ClientState = {
@@ -41,16 +49,10 @@ export const ClientState = {
 } as const;
 
 /** Why a connection is not read from; bits. */
-const Pause = { WORKER: 1, OUTBOX: 2, AUTHORIZING: 4, IN_FLIGHT: 8 } as const;
+const Pause = { WORKER: 1, OUTBOX: 2, AUTHORIZING: 4, IN_FLIGHT: 8, TURN: 16 } as const;
 
-/** Calls of one connection at workers; beyond it the connection is not read from. */
-export const MAX_IN_FLIGHT_PER_CONNECTION = 4096;
 /** Unread replies at which a client is not read from any more, until half of them have left. */
 const OUTBOX_PAUSE_BYTES = 1024 * 1024;
-/** Longest user, real user and protocol name of a connection context: they are kept as long as the connection, here and at its worker. */
-export const MAX_NAME_BYTES = 4096;
-/** Longest connection context; all that is known of it are the three names. */
-const MAX_CONTEXT_BYTES = 4 * MAX_NAME_BYTES;
 /** Time for a client to read the last answer and close; then we close. */
 const LINGER_MS = 1000;
 
@@ -71,6 +73,11 @@ export class ClientConnection implements FrameSink {
   /** Since when replies have not left, 0 while they do; and what the budget holds for them. */
   stalledSinceMs = 0;
   claimedBytes = 0;
+  /** Since when it owes us the rest of its handshake, or of a frame; 0 while it does not. */
+  owedSinceMs: number;
+  /** It counts for its address, for its user. */
+  countedAddress = '';
+  countsForUser = false;
   readonly #assembler: FrameAssembler;
   readonly #outbox = new Outbox();
   #preamble: Buffer | null = null;
@@ -87,6 +94,7 @@ export class ClientConnection implements FrameSink {
     this.id = id;
     this.generation = generation;
     this.lastContactMs = acceptor.clock.nowMs;
+    this.owedSinceMs = acceptor.clock.nowMs;
     this.#assembler = new FrameAssembler(this, acceptor.settings.maxRequestBytes, acceptor.budget);
     const readBuffer = acceptor.readBuffer;
     const SocketOfHandle = net.Socket as unknown as new (options: object) => net.Socket;
@@ -125,6 +133,7 @@ export class ClientConnection implements FrameSink {
       else if (this.state === ClientState.CLOSING) this.#end(null);
     }
     if (this.socket.writableLength > 0) this.checkStalled();
+    else this.#outbox.largestBytes = 0;
   }
 
   /** Replies that the client does not take: counted against the budget; too many stop the reading, too long ends the connection. */
@@ -137,12 +146,21 @@ export class ClientConnection implements FrameSink {
       return;
     }
     if (waiting !== this.claimedBytes) {
+      // One answer is always allowed, however long.
+      const limitBytes = acceptor.limits.unreadBytes + this.#outbox.largestBytes;
+      if (waiting > limitBytes) {
+        this.close(
+          `${waiting} bytes of answers that the client does not read, the limit is ${limitBytes} (switchyard.client.unread.limit)`,
+          Counter.unreadRepliesClosed,
+        );
+        return;
+      }
       // Any progress starts the clock again; more replies behind those that do not leave are none.
       if (waiting < this.claimedBytes || this.claimedBytes === 0) this.stalledSinceMs = acceptor.clock.nowMs;
       acceptor.budget.release(this.claimedBytes);
       this.claimedBytes = 0;
       if (waiting > 0 && !acceptor.budget.claim(waiting)) {
-        this.close('no memory left for replies that the client does not read', Counter.slowReadersClosed);
+        this.close('no memory left for replies that the client does not read', Counter.memoryRefusals);
         return;
       }
       this.claimedBytes = waiting;
@@ -152,7 +170,7 @@ export class ClientConnection implements FrameSink {
       acceptor.stalled.delete(this);
     } else {
       acceptor.stalled.add(this);
-      if (acceptor.clock.nowMs - this.stalledSinceMs > acceptor.settings.slowReaderMs) {
+      if (acceptor.clock.nowMs - this.stalledSinceMs > acceptor.patienceMs(acceptor.settings.slowReaderMs)) {
         this.close('the client has not read its replies', Counter.slowReadersClosed);
         return;
       }
@@ -165,12 +183,37 @@ export class ClientConnection implements FrameSink {
   callEnded(): void {
     this.inFlight--;
     if (this.inFlight === 0 && (this.#readEnded || this.state === ClientState.CLOSING)) this.acceptor.markDirty(this);
-    if (this.inFlight === MAX_IN_FLIGHT_PER_CONNECTION / 2) this.#unpause(Pause.IN_FLIGHT);
+    if (this.inFlight === this.acceptor.limits.callsInFlight >> 1) this.#unpause(Pause.IN_FLIGHT);
   }
 
   /** Its worker has room again, or another worker has taken its place. */
   onSpace(): void {
     this.#unpause(Pause.WORKER);
+  }
+
+  /** Its connection context may be read now. */
+  onTurn(): void {
+    this.#unpause(Pause.TURN);
+  }
+
+  /** Called about once a second: what it owes us is not waited for without end. */
+  checkOverdue(nowMs: number): void {
+    // While it is not read from, it owes nothing.
+    if (this.owedSinceMs === 0 || this.#pauses !== 0 || this.state > ClientState.OPEN) return;
+    const owedMs = nowMs - this.owedSinceMs;
+    const { limits } = this.acceptor;
+    if (this.state < ClientState.OPEN) {
+      if (owedMs <= limits.handshakeMs) return;
+      this.close(
+        `no connection context within ${limits.handshakeMs} ms (switchyard.client.handshake.timeout)`,
+        Counter.slowHandshakesClosed,
+      );
+    } else if (owedMs > this.acceptor.patienceMs(limits.frameMs)) {
+      this.close(
+        `the rest of a call has not come within ${Math.floor(owedMs)} ms (switchyard.client.frame.timeout)`,
+        Counter.slowSendersClosed,
+      );
+    }
   }
 
   /** The main thread's word on the impersonation: null allows it. */
@@ -219,6 +262,7 @@ export class ClientConnection implements FrameSink {
 
   onFrame(buffer: Buffer, start: number, end: number): boolean {
     if (this.#pauses !== 0) return false;
+    if (this.state === ClientState.OPEN) this.owedSinceMs = 0;
     const { reader } = this.acceptor;
     const code = scanHeader(buffer, start, end, reader.scan);
     if (code === SCAN_BAD) {
@@ -226,10 +270,7 @@ export class ClientConnection implements FrameSink {
       return true;
     }
     const callId = reader.scan.callId;
-    if (callId < 0 && code === SCAN_OK) {
-      this.#onOutOfBand(callId, buffer, start, end);
-      return true;
-    }
+    if (callId < 0 && code === SCAN_OK) return this.#onOutOfBand(callId, buffer, start, end);
     if (this.state !== ClientState.OPEN) {
       this.endWith(invalidHeader(reader.scan, 'Connection context not established'));
       return true;
@@ -242,7 +283,8 @@ export class ClientConnection implements FrameSink {
   #readCall(buffer: Buffer, start: number, end: number, headerCode: number): boolean {
     const { acceptor } = this;
     const { reader } = acceptor;
-    if (this.inFlight >= MAX_IN_FLIGHT_PER_CONNECTION) {
+    if (this.inFlight >= acceptor.limits.callsInFlight) {
+      acceptor.counters.add(Counter.pausesInFlight);
       this.#pause(Pause.IN_FLIGHT);
       return false;
     }
@@ -287,23 +329,26 @@ export class ClientConnection implements FrameSink {
     return true;
   }
 
-  #onOutOfBand(callId: number, buffer: Buffer, start: number, end: number): void {
-    const { scan } = this.acceptor.reader;
+  /** False: not taken, it waits for its turn. */
+  #onOutOfBand(callId: number, buffer: Buffer, start: number, end: number): boolean {
+    const { acceptor, state } = this;
+    const { scan } = acceptor.reader;
     const bodyStart = start + scan.headerEnd;
-    if (callId === CallId.PING) return;
-    if (callId === CallId.SASL) {
-      this.#onSasl(buffer, bodyStart, end);
-      return;
-    }
-    if (callId !== CallId.CONNECTION_CONTEXT) {
+    if (callId === CallId.PING) return true;
+    if (callId === CallId.SASL) this.#onSasl(buffer, bodyStart, end);
+    else if (callId !== CallId.CONNECTION_CONTEXT) {
       this.endWith(invalidHeader(scan, `Unknown out of band call #${callId}`));
-      return;
-    }
-    if (this.state === ClientState.SASL) {
+    } else if (state === ClientState.SASL) {
       this.endWith(invalidHeader(scan, 'Connection header sent during SASL negotiation'));
-    } else if (this.state !== ClientState.CONTEXT) {
+    } else if (state !== ClientState.CONTEXT) {
       this.endWith(invalidHeader(scan, 'Connection context already processed'));
-    } else this.#onContext(buffer, bodyStart, end);
+    } else if (acceptor.takesContext(this)) {
+      this.#onContext(buffer, bodyStart, end);
+    } else {
+      this.#pause(Pause.TURN);
+      return false;
+    }
+    return true;
   }
 
   /** SIMPLE is all there is: a negotiation ends with the order to go on without SASL. */
@@ -355,7 +400,7 @@ export class ClientConnection implements FrameSink {
     this.identity = {
       user: context.user,
       realUser: context.realUser,
-      address: plainAddress(this.socket.remoteAddress ?? ''),
+      address: plainAddress(this.socket.remoteAddress),
       port: this.socket.remotePort ?? 0,
     };
     if (context.realUser === '') {
@@ -368,13 +413,23 @@ export class ClientConnection implements FrameSink {
   }
 
   #open(): void {
+    const { acceptor } = this;
     const identity = this.identity as ClientIdentity;
-    const link = this.acceptor.chooseWorker(identity);
+    if (!acceptor.countUser(this, identity.user)) {
+      const { connectionsPerUser } = acceptor.limits;
+      acceptor.note(
+        `client ${identity.address}:${identity.port} refused: ${identity.user} has ${connectionsPerUser} connections, the limit (switchyard.client.connections-per-user)`,
+      );
+      this.endWith(tooManyConnections(acceptor.settings.routerId, identity.user, connectionsPerUser));
+      return;
+    }
+    const link = acceptor.chooseWorker(identity);
     if (link === null) {
       this.close('there is no worker yet', Counter.clientsRefused);
       return;
     }
     this.state = ClientState.OPEN;
+    this.owedSinceMs = 0;
     this.link = link;
     link.openClient(this.id, this.generation, identity);
   }
@@ -390,6 +445,9 @@ export class ClientConnection implements FrameSink {
       if (at < 0) return;
     }
     if (at < bytes) this.#settle(this.#assembler.feed(buffer, at, bytes));
+    if (this.state === ClientState.OPEN && this.owedSinceMs === 0 && this.#assembler.inFrame) {
+      this.owedSinceMs = acceptor.clock.nowMs;
+    }
   }
 
   /** Position behind the preamble, -1 while it is incomplete or when it was refused. */
@@ -421,23 +479,29 @@ export class ClientConnection implements FrameSink {
       this.#held = true;
       return;
     }
-    if (code === FRAME_NO_MEMORY) this.close('the memory budget is used up', Counter.clientsRefused);
+    if (code === FRAME_NO_MEMORY) this.close('the memory budget is used up', Counter.memoryRefusals);
     else
       this.close(
         `a frame of ${this.#assembler.badLength} bytes, the limit is ${this.acceptor.settings.maxRequestBytes} (ipc.maximum.data.length)`,
-        Counter.clientsRefused,
+        Counter.longFramesClosed,
       );
   }
 
   #pause(why: number): void {
-    if (this.#pauses === 0) this.socket.pause();
+    if (this.#pauses === 0) {
+      this.socket.pause();
+      this.acceptor.paused++;
+    }
     this.#pauses |= why;
   }
 
   #unpause(why: number): void {
     if ((this.#pauses & why) === 0) return;
     this.#pauses &= ~why;
-    if (this.#pauses !== 0 || this.state >= ClientState.ENDING) return;
+    if (this.#pauses !== 0) return;
+    this.acceptor.paused--;
+    if (this.state >= ClientState.ENDING) return;
+    if (this.owedSinceMs !== 0) this.owedSinceMs = this.acceptor.clock.nowMs;
     if (this.#held) {
       this.#held = false;
       this.acceptor.noteActivity();
@@ -472,6 +536,8 @@ export class ClientConnection implements FrameSink {
 
   #onClose(): void {
     this.state = ClientState.CLOSED;
+    if (this.#pauses !== 0) this.acceptor.paused--;
+    this.#pauses = 0;
     this.#assembler.release();
     if (this.claimedBytes > 0) this.acceptor.budget.release(this.claimedBytes);
     this.claimedBytes = 0;
@@ -480,48 +546,8 @@ export class ClientConnection implements FrameSink {
   }
 }
 
-/** Fills `context` from the frame's message; the last answer to the client when it cannot be accepted, else null. */
-function readContext(buffer: Buffer, start: number, end: number, context: ConnectionContext): Buffer | null {
-  // Longer than its three names may be together: not even read.
-  if (end - start > MAX_CONTEXT_BYTES) return nameTooLong(`The connection context of ${end - start} bytes`);
-  if (scanConnectionContext(buffer, start, end, context) !== SCAN_OK) {
-    return fatal(
-      CallId.CONNECTION_CONTEXT,
-      ErrorDetail.FATAL_DESERIALIZING_REQUEST,
-      RPC_SERVER_EXCEPTION,
-      'Error decoding IpcConnectionContextProto',
-    );
-  }
-  if (context.user === '') {
-    // A Java Router would run such a connection's calls as its own (super)user.
-    return fatal(
-      CallId.CONNECTION_CONTEXT,
-      ErrorDetail.FATAL_UNAUTHORIZED,
-      ACCESS_CONTROL,
-      'The connection context names no user: SIMPLE authentication needs an effective user',
-    );
-  }
-  if (isTooLong(context.user)) return nameTooLong('The effective user of the connection context');
-  if (isTooLong(context.realUser)) return nameTooLong('The real user of the connection context');
-  if (isTooLong(context.protocol)) return nameTooLong('The protocol of the connection context');
-  return null;
-}
-
-function isTooLong(name: string): boolean {
-  return Buffer.byteLength(name) > MAX_NAME_BYTES;
-}
-
-function nameTooLong(what: string): Buffer {
-  return fatal(
-    CallId.CONNECTION_CONTEXT,
-    ErrorDetail.FATAL_UNAUTHORIZED,
-    ACCESS_CONTROL,
-    `${what} is too long: a name may have ${MAX_NAME_BYTES} bytes`,
-  );
-}
-
 /** IPv4 addresses of a dual-stack socket in the form that NameNodes print. */
-function plainAddress(address: string): string {
+export function plainAddress(address = ''): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address;
 }
 

@@ -29,11 +29,14 @@ export class SlabPool {
 export class Outbox {
   slab: Block | null = null;
   end = 0;
+  /** Of the replies above SLAB_BYTES, since its owner has set this to 0. */
+  largestBytes = 0;
 
   /** Copies one reply. */
   add(socket: net.Socket, pool: SlabPool, buffer: Buffer, start: number, end: number): void {
     const bytes = end - start;
     if (bytes > SLAB_BYTES) {
+      if (bytes > this.largestBytes) this.largestBytes = bytes;
       this.flush(socket, pool);
       const own = Buffer.allocUnsafeSlow(bytes);
       buffer.copy(own, 0, start, end);
@@ -50,6 +53,7 @@ export class Outbox {
 
   /** Gives one reply on by reference; its memory is the socket's now. */
   addOwned(socket: net.Socket, pool: SlabPool, buffer: Buffer, start: number, end: number): void {
+    if (end - start > this.largestBytes) this.largestBytes = end - start;
     this.flush(socket, pool);
     socket.write(buffer.subarray(start, end));
   }

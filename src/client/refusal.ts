@@ -1,4 +1,5 @@
 import { type CallScan, describeWhy } from '../wire/call-scan.ts';
+import { CallId } from '../wire/handshake.ts';
 import { ErrorDetail, encodeError, NO_RETRY_COUNT, Status } from '../wire/reply-head.ts';
 
 /** Answers that a Java server gives while it reads a request: message alone, client id present and empty. Cold. */
@@ -91,6 +92,16 @@ export function workerDied(callId: number, retryCount: number): Buffer {
     message: 'The router lost the worker that carried this call; try again',
     retryCount,
   });
+}
+
+/** Answers the connection context: clients of several routers go to another one. A Java Router has no such limit, so no words for it. */
+export function tooManyConnections(routerId: string, user: string, limit: number): Buffer {
+  return fatal(
+    CallId.CONNECTION_CONTEXT,
+    ErrorDetail.ERROR_RPC_SERVER,
+    'org.apache.hadoop.ipc.StandbyException',
+    `Router ${routerId} is overloaded: ${user} has ${limit} connections to it, the limit`,
+  );
 }
 
 /** Answers new calls while the router stops: clients of several routers go to another one. */

@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import type { Settings, Topology } from '../shared/settings.ts';
+import type { ProtectionSettings, Settings, Topology } from '../shared/settings.ts';
 import { formatAddress } from './address.ts';
 import { readAdmission } from './admission.ts';
 import type { Configuration } from './configuration.ts';
@@ -52,6 +52,7 @@ export function readSettings(
     idleScanMs: readCount(configuration, 'ipc.client.connection.idle-scan-interval.ms', 1),
     idleThreshold: readCount(configuration, 'ipc.client.idlethreshold', 0),
     idleKillMax: readCount(configuration, 'ipc.client.kill.max', 1),
+    protection: readProtection(configuration),
     slowReaderMs: timerMs(MINUTE_MS * readCount(configuration, 'ipc.server.purge.interval', 1)),
     tcpNoDelay: configuration.readBoolean('ipc.server.tcpnodelay'),
 
@@ -87,6 +88,17 @@ export function readSettings(
     drainMs: configuration.readDurationMs('switchyard.drain.timeout'),
     memoryBytes,
     logLevel: configuration.readChoice('switchyard.log.level'),
+  };
+}
+
+function readProtection(configuration: Configuration): ProtectionSettings {
+  return {
+    connectionsPerAddress: configuration.readInteger('switchyard.client.connections-per-address'),
+    connectionsPerUser: configuration.readInteger('switchyard.client.connections-per-user'),
+    callsInFlight: configuration.readInteger('switchyard.client.calls-in-flight'),
+    handshakeMs: configuration.readDurationMs('switchyard.client.handshake.timeout'),
+    frameMs: configuration.readDurationMs('switchyard.client.frame.timeout'),
+    unreadBytes: configuration.readBytes('switchyard.client.unread.limit'),
   };
 }
 

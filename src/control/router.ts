@@ -7,6 +7,7 @@ import { readFigures } from '../observer/shared/figures.ts';
 import { createObserverMemory, openObserverMemory } from '../observer/shared/memory.ts';
 import type { StateWords } from '../observer/shared/state-words.ts';
 import { reclaim } from '../shared/byte-budget.ts';
+import { createClientCounts } from '../shared/client-counts.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
 import { Counters, createCounters, readCounters } from '../shared/counters.ts';
 import { allocateEpochWords, announceFirst, NO_EPOCH } from '../shared/epochs.ts';
@@ -102,6 +103,7 @@ class Router implements RunningRouter, ThreadEvents {
       control,
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
+      clients: createClientCounts(settings),
       observers: createObserverMemory(settings, topology, threads),
       admission: createAdmissionMemory(topology, threads, inline ? settings.acceptors : settings.workers),
     };

@@ -22,6 +22,7 @@ export interface ThreadShare {
   readonly control: SharedBytes;
   readonly counters: SharedBytes;
   readonly epochs: EpochWords;
+  readonly clients: SharedBytes | null;
   readonly observers: ObserverMemory | null;
   readonly admission: AdmissionMemory;
 }

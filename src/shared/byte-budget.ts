@@ -17,6 +17,11 @@ export class SharedBudget implements ByteBudget {
     this.#limitKib = Math.max(1, Math.floor(limitBytes / 1024));
   }
 
+  /** More than half of it is in use, by all threads together. */
+  get isShort(): boolean {
+    return this.#block.usedKib > this.#limitKib / 2;
+  }
+
   claim(bytes: number): boolean {
     const kib = (bytes + 1023) >>> 10;
     if (!this.#block.claimKib(kib, this.#limitKib)) return false;

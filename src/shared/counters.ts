@@ -5,9 +5,20 @@
 export const COUNTERS = [
   'clientsAccepted',
   'clientsClosed',
+  /** Above ipc.server.max.connections, while the router stops, or for want of descriptors or of a worker. */
   'clientsRefused',
+  /** The same for too many of one address, of one user; the latter are handshakes refused as well. */
+  'addressesRefused',
+  'usersRefused',
   'handshakesRefused',
+  /** Handshakes, and rests of frames, that have not come in time. */
+  'slowHandshakesClosed',
+  'slowSendersClosed',
+  'longFramesClosed',
+  /** Replies unread for too long, too many of them unread; and whatever found the memory budget used up. */
   'slowReadersClosed',
+  'unreadRepliesClosed',
+  'memoryRefusals',
   'idleClientsClosed',
   /** Told by a worker's FATAL to go. */
   'clientsDisconnected',
@@ -37,6 +48,14 @@ export const COUNTERS = [
   'activeChanges',
   'suspectsSent',
   'pingsSent',
+  /** Times that a client was not read from: too many calls in flight; and handshakes that waited for a later turn. */
+  'pausesInFlight',
+  'contextsDelayed',
+  /** Levels, not counts, as of the last second: connections, those not read from, calls at workers, KiB of replies that do not leave. */
+  'clientsOpen',
+  'clientsPaused',
+  'callsOutstanding',
+  'unreadKib',
   /** A level, not a count: KiB of the memory budget that the thread holds. */
   'budgetKib',
 ] as const;
@@ -60,6 +79,11 @@ export class Counters {
 
   add(counter: number, amount = 1): void {
     this.#region[counter] = (this.#region[counter] as number) + amount;
+  }
+
+  /** For levels. */
+  set(counter: number, level: number): void {
+    this.#region[counter] = level;
   }
 
   get(counter: number): number {

@@ -57,6 +57,21 @@ export interface AdmissionSettings {
   readonly windows: readonly WindowSettings[];
 }
 
+/** What one client may take of the router; keys `switchyard.client.…`. */
+export interface ProtectionSettings {
+  /** Connections to the whole router, over all its acceptors; 0: as many as they like. */
+  readonly connectionsPerAddress: number;
+  readonly connectionsPerUser: number;
+  /** Calls of one connection that are not answered; with as many it is not read from until half of them are. */
+  readonly callsInFlight: number;
+  /** Longest time from its opening to the connection context. */
+  readonly handshakeMs: number;
+  /** Longest time from the first byte of a frame to its last; shorter while memory is short. */
+  readonly frameMs: number;
+  /** Most bytes of answers that wait because the client does not read; one answer more may wait, however long. */
+  readonly unreadBytes: number;
+}
+
 /** Reads from observer NameNodes. */
 export interface ObserverSettings {
   /** By nameservice, in the topology's order: its observers serve reads, `dfs.federation.router.observer.read.default` and `.overrides`. */
@@ -96,6 +111,7 @@ export interface Settings {
   readonly idleKillMax: number;
   /** Longest time that a client may leave replies unread before it is closed, `ipc.server.purge.interval`. */
   readonly slowReaderMs: number;
+  readonly protection: ProtectionSettings;
   readonly tcpNoDelay: boolean;
 
   // --- NameNode side

@@ -1,5 +1,6 @@
 import { Acceptor, type AcceptorHost } from '../client/acceptor.ts';
 import { RingWorkerLink } from '../handoff/ring-link.ts';
+import { ClientCounts } from '../shared/client-counts.ts';
 import { ControlBlock } from '../shared/control-block.ts';
 import { Counters } from '../shared/counters.ts';
 import type { FromThread, ThreadStart, ToThread } from './messages.ts';
@@ -13,7 +14,8 @@ export function startAcceptor(start: ThreadStart): Acceptor {
     drained: () => tell({ kind: 'drained' }),
   };
   const block = new ControlBlock(start.control, start.topology.nameservices.length);
-  return new Acceptor(start.settings, block, new Counters(start.counters, start.thread), host);
+  const clients = start.clients === null ? null : new ClientCounts(start.clients, start.index);
+  return new Acceptor(start.settings, block, new Counters(start.counters, start.thread), host, clients);
 }
 
 const links = new WeakMap<Acceptor, Map<number, RingWorkerLink>>();

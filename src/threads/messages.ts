@@ -20,6 +20,8 @@ export interface ThreadStart {
   readonly control: SharedBytes;
   readonly counters: SharedBytes;
   readonly epochs: EpochWords;
+  /** Connections by address and user, of all acceptors. Null when neither has a limit. */
+  readonly clients: SharedBytes | null;
   /** Null when no nameservice takes part in reads from observers. */
   readonly observers: ObserverMemory | null;
   readonly admission: AdmissionMemory;

@@ -73,6 +73,11 @@ export class FrameAssembler {
     this.budget = budget;
   }
 
+  /** A frame has begun whose end has not come yet. */
+  get inFrame(): boolean {
+    return this.prefixBytes > 0;
+  }
+
   /** Takes chunk[start, end) and passes on the frames that it completes. Returns one of the codes above. */
   feed(chunk: Buffer, start: number, end: number): number {
     if (this.failed !== 0) return this.failed;

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_NAME_BYTES } from '../../src/client/connection.ts';
+import { MAX_NAME_BYTES } from '../../src/client/connection-context.ts';
 import { encodeDelimited, messageType } from '../../src/wire/messages.ts';
 import {
   ByteClient,

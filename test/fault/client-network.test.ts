@@ -32,6 +32,8 @@ beforeAll(async () => {
   router = await RouterProcess.start({
     nameservices: { ns0: [{ port: behind.port }], ns1: [{ port: other.port }] },
     mounts: ['/a=ns0:/a', '/b=ns1:/b'],
+    // Calls that wait for their turn are not begun for a client that has said its last word.
+    keys: { 'switchyard.window.floor': '1024' },
   });
   honest = await RawClient.connect(router, { user: 'honest' });
 });

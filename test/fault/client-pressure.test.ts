@@ -11,9 +11,12 @@ import { waitUntil } from '../support/wait.ts';
 /** More than anyone can take: calls, replies, bytes. What is bounded waits in the sender; nobody else notices. */
 
 const MIB = 1024 * 1024;
-/** Calls of one connection, and of one nameservice in one worker. */
 const PER_CONNECTION = 4_096;
-const PER_NAMESERVICE = 32_768;
+/** Calls that may be at one nameservice: reads take seven eighths of them at most. And calls that may wait for it. */
+const WINDOW = 16_384;
+const READS = (WINDOW * 7) / 8;
+const QUEUE = 16_384;
+const WIDE = { 'switchyard.window.floor': String(WINDOW), 'switchyard.window.ceiling': String(WINDOW) };
 
 let held: EchoNameNode;
 let other: EchoNameNode;
@@ -45,7 +48,7 @@ describe.each([
   ['inline', 20_000, ['--handoff', 'inline']],
 ])('%s: a NameNode that does not answer', (_, count, args) => {
   it('leaves the calls of a client that does not stop with that client, and loses none', async () => {
-    await using router = await startProcess(args);
+    await using router = await startProcess(args, WIDE);
     using honest = await RawClient.connect(router, { user: 'honest' });
     await honest.pipeline(1_000, 16, () => status('/b/x'));
     held.hold();
@@ -70,7 +73,7 @@ describe.each([
 });
 
 it('too many calls for one nameservice are told to try another router', async () => {
-  await using router = await startProcess();
+  await using router = await startProcess([], WIDE);
   using honest = await RawClient.connect(router, { user: 'honest' });
   await honest.result(status('/b/x'));
   held.hold();
@@ -79,8 +82,8 @@ it('too many calls for one nameservice are told to try another router', async ()
     Array.from({ length: 10 }, (_, i) => RawClient.connect(router, { user: `user${i}` })),
   );
   for (const client of clients) for (let i = 0; i < PER_CONNECTION; i++) client.send(status('/a/x'));
-  const refused = clients.length * PER_CONNECTION - PER_NAMESERVICE;
-  await held.until(() => held.held === PER_NAMESERVICE, 'as many as one nameservice may have');
+  const refused = clients.length * PER_CONNECTION - READS - QUEUE;
+  await held.until(() => held.held === READS, 'as many as one nameservice may have');
   await honest.result(status('/b/x'));
   held.release();
   let answered = 0;
@@ -93,7 +96,7 @@ it('too many calls for one nameservice are told to try another router', async ()
     }
     client[Symbol.dispose]();
   }
-  expect([answered, overloaded]).toEqual([PER_NAMESERVICE, refused]);
+  expect([answered, overloaded]).toEqual([READS + QUEUE, refused]);
 });
 
 describe('a client that does not read', () => {

@@ -24,7 +24,11 @@ beforeEach(async () => {
   router = await InlineRouter.start({
     nameservices: { ns0: namenode.port },
     mounts: ['/a=ns0:/a'],
-    keys: { 'ipc.maximum.data.length': String(8 * MIB), 'switchyard.memory.limit': '64m' },
+    keys: {
+      'ipc.maximum.data.length': String(8 * MIB),
+      'switchyard.memory.limit': '64m',
+      'switchyard.window.floor': '1024',
+    },
   });
 });
 

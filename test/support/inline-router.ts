@@ -11,8 +11,9 @@ import { MountSnapshot } from '../../src/mount/snapshot.ts';
 import { parseMounts } from '../../src/mount/spec.ts';
 import { type FigureName, readFigures } from '../../src/observer/shared/figures.ts';
 import { createObserverMemory, type ObserverMemory, openObserverMemory } from '../../src/observer/shared/memory.ts';
+import { ClientCounts, createClientCounts } from '../../src/shared/client-counts.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
-import { Counters, createCounters, readCounters } from '../../src/shared/counters.ts';
+import { Counter, type CounterName, Counters, createCounters, readCounters } from '../../src/shared/counters.ts';
 import type { Settings, Topology } from '../../src/shared/settings.ts';
 
 export interface MountRecord {
@@ -99,17 +100,24 @@ export class InlineRouter implements AsyncDisposable {
     const observers = openObserverMemory(shared.observers, topology, beside === undefined ? 0 : 1);
     const admission = openAdmissionMemory(shared.admission, topology, beside === undefined ? 0 : 1);
     const engine = new Engine(all, topology, control, new Counters(counters, 0), () => {}, observers, admission);
+    const clients = createClientCounts({ ...all, acceptors: 1 });
     const impersonation = new Impersonation(configuration);
     const notes: string[] = [];
     const drained = Promise.withResolvers<void>();
-    const acceptor: Acceptor = new Acceptor(all, block, new Counters(counters, 0), {
-      authorize: (connection, generation, identity) =>
-        void impersonation
-          .refusalOf(identity)
-          .then((refusal) => acceptor.onAuthorized(connection, generation, refusal)),
-      note: (text) => notes.push(text),
-      drained: drained.resolve,
-    });
+    const acceptor: Acceptor = new Acceptor(
+      all,
+      block,
+      new Counters(counters, 0),
+      {
+        authorize: (connection, generation, identity) =>
+          void impersonation
+            .refusalOf(identity)
+            .then((refusal) => acceptor.onAuthorized(connection, generation, refusal)),
+        note: (text) => notes.push(text),
+        drained: drained.resolve,
+      },
+      clients === null ? null : new ClientCounts(clients, 0),
+    );
     const { workerLink, acceptorLink } = makeInlineLinks(0, 0, acceptor, engine);
     engine.addLink(acceptorLink);
     acceptor.addWorker(0, workerLink);
@@ -127,8 +135,13 @@ export class InlineRouter implements AsyncDisposable {
   }
 
   /** Sum of one counter. */
-  count(counter: keyof ReturnType<typeof readCounters>): number {
+  count(counter: CounterName): number {
     return readCounters(this.#counters)[counter];
+  }
+
+  /** Sets one counter of the thread that is a level. */
+  setLevel(counter: CounterName, level: number): void {
+    this.acceptor.counters.set(Counter[counter], level);
   }
 
   /** What became of reads from the observers of a nameservice, of all workers together. */

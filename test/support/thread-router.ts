@@ -7,6 +7,7 @@ import { makeRingPlumbing } from '../../src/handoff/ring-end.ts';
 import type { MountEntry } from '../../src/mount/entry.ts';
 import { buildSnapshot } from '../../src/mount/radix-build.ts';
 import { createObserverMemory } from '../../src/observer/shared/memory.ts';
+import { createClientCounts } from '../../src/shared/client-counts.ts';
 import { ControlBlock, createControlBlock } from '../../src/shared/control-block.ts';
 import { createCounters } from '../../src/shared/counters.ts';
 import { allocateEpochWords } from '../../src/shared/epochs.ts';
@@ -55,6 +56,7 @@ export class ThreadRouter implements AsyncDisposable, ThreadEvents {
       control,
       counters: createCounters(threads),
       epochs: allocateEpochWords(threads),
+      clients: createClientCounts(this.settings),
       observers: createObserverMemory(this.settings, topology, threads),
       admission: createAdmissionMemory(topology, threads, 1),
     };
