@@ -36,9 +36,9 @@ export class QueueScript {
   readonly #calls = new Map<string, Call>();
 
   constructor(settings: ScriptSettings) {
-    const { levels, capacity, capacityWeights, multiplexerWeights, scheduler } = settings;
+    const { capacity, capacityWeights, multiplexerWeights, scheduler } = settings;
     this.#settings = settings;
-    this.#scheduler = new DecayScheduler(scheduler, levels);
+    this.#scheduler = new DecayScheduler(scheduler);
     this.#costs = new CallCosts(scheduler.weightedCost);
     this.#queue = new FairCallQueue(capacity, capacityWeights, multiplexerWeights, 1);
   }

@@ -60,18 +60,16 @@ export class SchedulerWorkers {
   readonly exchange: SchedulerExchange;
   readonly workers: SchedulerWorker[] = [];
   readonly #settings: SchedulerSettings;
-  readonly #levels: number;
 
-  constructor(settings: SchedulerSettings, levels: number, workers: number) {
-    this.exchange = new SchedulerExchange(settings, levels, 0);
+  constructor(settings: SchedulerSettings, workers: number) {
+    this.exchange = new SchedulerExchange(settings, 0);
     this.#settings = settings;
-    this.#levels = levels;
     for (let i = 0; i < workers; i++) this.start(i);
   }
 
   /** Another worker takes this place. */
   start(index: number): SchedulerWorker {
-    const worker = new SchedulerWorker(index, this.exchange, new WorkerScheduler(this.#settings, this.#levels));
+    const worker = new SchedulerWorker(index, this.exchange, new WorkerScheduler(this.#settings));
     this.workers[index] = worker;
     this.exchange.join(worker);
     return worker;

@@ -21,7 +21,7 @@ function decayed(scheduler: DecayScheduler): Record<string, number> {
 
 describe('the level of a caller', () => {
   it('follows from its share: as it is now for a new one, as it was at the last sweep for others', () => {
-    const scheduler = new DecayScheduler(FOUR_LEVELS, 4);
+    const scheduler = new DecayScheduler(FOUR_LEVELS);
     book(scheduler, { a: 1 });
     expect([scheduler.decayedTotal, levels(scheduler, 'ab')]).toEqual([1, '30']);
     book(scheduler, { b: 1 });
@@ -49,7 +49,7 @@ describe('the level of a caller', () => {
   });
 
   it('is that of the highest threshold it reaches', () => {
-    const scheduler = new DecayScheduler(FOUR_LEVELS, 4);
+    const scheduler = new DecayScheduler(FOUR_LEVELS);
     book(scheduler, { a: 125, b: 250, c: 500, d: 124, e: 1 });
     expect(levels(scheduler, 'abcde')).toBe('12300');
     scheduler.sweep();
@@ -58,7 +58,7 @@ describe('the level of a caller', () => {
   });
 
   it('is the best for service users, whose cost is nobody’s', () => {
-    const scheduler = new DecayScheduler({ ...FOUR_LEVELS, serviceUsers: ['s'] }, 4);
+    const scheduler = new DecayScheduler({ ...FOUR_LEVELS, serviceUsers: ['s'] });
     book(scheduler, { s: 1000, x: 1, y: 9 });
     expect([scheduler.decayedTotal, levels(scheduler, 'sy')]).toEqual([10, '03']);
     scheduler.sweep();
@@ -81,20 +81,20 @@ describe('the level of a caller', () => {
   });
 
   it('counts for the caller of that name, whoever still holds one that was forgotten', () => {
-    const scheduler = new DecayScheduler(FOUR_LEVELS, 4);
+    const scheduler = new DecayScheduler(FOUR_LEVELS);
     const old = scheduler.callerOf('a');
     scheduler.sweep();
     book(scheduler, { a: 3, b: 1 });
     expect(scheduler.levelOf(old)).toBe(3);
     expect(scheduler.book(old, 4)).toBe(scheduler.callerOf('a'));
     expect(decayed(scheduler)).toEqual({ a: 7, b: 1 });
-    const other = new DecayScheduler(FOUR_LEVELS, 4);
+    const other = new DecayScheduler(FOUR_LEVELS);
     other.book(scheduler.callerOf('a'), 5);
     expect([decayed(scheduler), decayed(other)]).toEqual([{ a: 7, b: 1 }, { a: 5 }]);
   });
 
   it('is one for all who find no place in the table, which has places again after a sweep', () => {
-    const scheduler = new DecayScheduler(FOUR_LEVELS, 4);
+    const scheduler = new DecayScheduler(FOUR_LEVELS);
     for (let i = 0; i < MAX_CALLERS; i++) scheduler.book(scheduler.callerOf(`u${i}`), i < 10 ? 2 : 1);
     const beyond = ['x', 'y'].map((name) => scheduler.callerOf(name));
     expect(beyond[0]).toBe(beyond[1]);
@@ -110,12 +110,8 @@ describe('the level of a caller', () => {
     expect(scheduler.report()).toMatchObject({ callers: 0, decayedVolume: 0, volume: 0, top: [] });
   });
 
-  it('needs a threshold between each two levels', () => {
-    expect(() => new DecayScheduler(FOUR_LEVELS, 3)).toThrow('3 levels have 2 thresholds between them, not 3');
-  });
-
   it('the heaviest are reported, as many as were asked for', () => {
-    const scheduler = new DecayScheduler({ ...FOUR_LEVELS, topUsers: 2 }, 4);
+    const scheduler = new DecayScheduler({ ...FOUR_LEVELS, topUsers: 2 });
     book(scheduler, { a: 1, b: 3, c: 2, d: 0 });
     expect(scheduler.report().top).toEqual([
       { name: 'b', volume: 3, level: 3 },
@@ -131,7 +127,7 @@ describe('calls are refused for their response times', () => {
     [0, 1, 2, 3].filter((level) => scheduler.refuses(level)).join('');
 
   it('when those of their level or a better one took too long', () => {
-    const scheduler = new DecayScheduler(limits, 4);
+    const scheduler = new DecayScheduler(limits);
     for (let level = 0; level < 4; level++) scheduler.noteAnswered(level, 5, 20);
     expect(refused(scheduler)).toBe('');
     scheduler.sweep();
@@ -147,7 +143,7 @@ describe('calls are refused for their response times', () => {
   });
 
   it('of a better level alone', () => {
-    const scheduler = new DecayScheduler(limits, 4);
+    const scheduler = new DecayScheduler(limits);
     scheduler.noteAnswered(2, 0, 31);
     // Each part is cut to whole ms.
     scheduler.noteAnswered(1, 20.9, 0.9);
@@ -156,7 +152,7 @@ describe('calls are refused for their response times', () => {
   });
 
   it('never when there are no limits, and calls of levels that are no more count nowhere', () => {
-    const scheduler = new DecayScheduler(FOUR_LEVELS, 4);
+    const scheduler = new DecayScheduler(FOUR_LEVELS);
     scheduler.noteAnswered(0, 0, 1e6);
     scheduler.noteAnswered(9, 0, 1e6);
     scheduler.sweep();
@@ -165,7 +161,7 @@ describe('calls are refused for their response times', () => {
   });
 
   it('averages end at zero', () => {
-    const scheduler = new DecayScheduler(limits, 4);
+    const scheduler = new DecayScheduler(limits);
     scheduler.noteAnswered(0, 0, 1);
     for (let i = 0; i < 16; i++) scheduler.sweep();
     expect(scheduler.report().responseMs).toEqual([0, 0, 0, 0]);

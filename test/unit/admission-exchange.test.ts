@@ -9,7 +9,7 @@ import { SchedulerWorkers } from '../support/scheduler-workers.ts';
 
 describe('one worker', () => {
   it('decides as the real class does', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 1);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 1);
     const worker = router.of(0);
     worker.book({ a: 1 });
     expect(worker.levels('ab')).toBe('30');
@@ -41,11 +41,7 @@ describe('one worker', () => {
   });
 
   it('costs, service users and response times as well', () => {
-    const router = new SchedulerWorkers(
-      { ...FOUR_LEVELS, serviceUsers: ['s'], responseTimesMs: [10, 20, 30, 40] },
-      4,
-      1,
-    );
+    const router = new SchedulerWorkers({ ...FOUR_LEVELS, serviceUsers: ['s'], responseTimesMs: [10, 20, 30, 40] }, 1);
     const worker = router.of(0);
     worker.book({ a: 125, b: 250, c: 500, d: 124, e: 1, s: 5000 });
     for (let level = 0; level < 4; level++) worker.scheduler.decay.noteAnswered(level, 5, 20);
@@ -78,8 +74,8 @@ describe('one worker', () => {
     const settings = { ...FOUR_LEVELS, serviceUsers: ['s'], responseTimesMs: [10, 20, 30, 40] };
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const alone = new DecayScheduler(settings, 4);
-        const router = new SchedulerWorkers(settings, 4, 1);
+        const alone = new DecayScheduler(settings);
+        const router = new SchedulerWorkers(settings, 1);
         router.settle();
         const worker = router.of(0);
         for (const each of steps) {
@@ -108,7 +104,7 @@ describe('one worker', () => {
 
 describe('two workers', () => {
   it('have the same levels after a sweep, and hear of each other within a period', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     const [first, second] = [router.of(0), router.of(1)];
     first.book({ a: 6 });
     second.book({ b: 2 });
@@ -131,7 +127,7 @@ describe('two workers', () => {
   });
 
   it('what one charges between its answer and the sweep counts after it', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     router.settle();
     const [first, second] = [router.of(0), router.of(1)];
     first.book({ a: 8 });
@@ -153,7 +149,7 @@ describe('two workers', () => {
   });
 
   it('one that stands still holds up nobody; its figures count when they come, in all', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     router.settle();
     const [first, second] = [router.of(0), router.of(1)];
     first.book({ a: 8 });
@@ -183,7 +179,7 @@ describe('two workers', () => {
   });
 
   it('one that died is not waited for, and the one in its place knows all at once', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     router.settle();
     const first = router.of(0);
     first.book({ a: 8 });
@@ -207,7 +203,7 @@ describe('two workers', () => {
   });
 
   it('a sweep that falls into an open round is made at its end', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     router.settle();
     router.of(0).book({ a: 8 });
     router.exchange.collect(false);
@@ -220,7 +216,7 @@ describe('two workers', () => {
   });
 
   it('answers for other settings count nowhere, but are answers', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 1);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 1);
     router.settle();
     router.exchange.collect(false);
     const booked = { names: ['a'], costs: Float64Array.of(7) };
@@ -251,7 +247,7 @@ describe('two workers', () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), fc.boolean(), (steps, sweeps) => {
-        const router = new SchedulerWorkers({ ...FOUR_LEVELS, factor: 0.999 }, 4, 3);
+        const router = new SchedulerWorkers({ ...FOUR_LEVELS, factor: 0.999 }, 3);
         let cost = 0;
         for (const each of steps) {
           if (each === 'give up') router.exchange.giveUp();
@@ -281,7 +277,7 @@ describe('two workers', () => {
   });
 
   it('tell of no more callers than the table has', () => {
-    const router = new SchedulerWorkers(FOUR_LEVELS, 4, 2);
+    const router = new SchedulerWorkers(FOUR_LEVELS, 2);
     router.settle();
     for (const worker of router.workers) {
       for (let i = 0; i < MAX_CALLERS + 10; i++) worker.book({ [`${worker.index}-${i}`]: 2 });

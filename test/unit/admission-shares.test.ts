@@ -48,9 +48,9 @@ class Simulation {
   readonly served: Record<string, Served> = {};
 
   constructor(settings: ScriptSettings, plan: ArrivalPlan, workers: number) {
-    const { capacity, capacityWeights, multiplexerWeights, levels, scheduler } = settings;
+    const { capacity, capacityWeights, multiplexerWeights, scheduler } = settings;
     this.#plan = plan;
-    this.#router = new SchedulerWorkers(scheduler, levels, workers);
+    this.#router = new SchedulerWorkers(scheduler, workers);
     this.#router.settle();
     this.#costs = new CallCosts(scheduler.weightedCost);
     this.#queues = this.#router.workers.map(
