@@ -221,6 +221,6 @@ export class Admission {
   };
 }
 
-function makeScheduler({ scheduler, levels }: AdmissionSettings): WorkerScheduler | null {
-  return scheduler === null ? null : new WorkerScheduler(scheduler, levels);
+function makeScheduler({ scheduler }: AdmissionSettings): WorkerScheduler | null {
+  return scheduler === null ? null : new WorkerScheduler(scheduler);
 }

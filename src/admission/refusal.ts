@@ -41,5 +41,5 @@ export function refuse(engine: Engine, settings: AdmissionSettings, call: Call, 
 
 function busyOf({ levels, overflowFailover }: AdmissionSettings, level: number, slow: boolean): Busy {
   if (overflowFailover) return FAIL_OVER;
-  return slow || level === levels - 1 ? DISCONNECT : RETRY;
+  return slow || level >= levels - 1 ? DISCONNECT : RETRY;
 }

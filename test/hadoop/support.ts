@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,6 +129,29 @@ async function runCommand(
   } catch (error) {
     child.kill('SIGTERM');
     throw new Error(`${(error as Error).message}\n${out}\n${err}`, { cause: error });
+  }
+}
+
+/** Runs a class of the rig's class path that needs no Hadoop cluster; `files` are written to its directory. What it prints. */
+export async function runRigClass(
+  mainClass: string,
+  args: readonly string[],
+  files: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const home = mkdtempSync(join(tmpdir(), 'switchyard-rig-'));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(home, name), text);
+    const paths = args.map((arg) => (arg in files ? join(home, arg) : arg));
+    const { code, out, err } = await runCommand(
+      process.execPath,
+      [RIG, 'java', mainClass, ...paths],
+      rigEnvironment(home),
+      UP_WITHIN_MS,
+    );
+    if (code !== 0) throw new Error(`${mainClass} ended with ${code}\n${err}`);
+    return out;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
   }
 }
 

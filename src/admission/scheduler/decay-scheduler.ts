@@ -36,6 +36,7 @@ export interface SchedulerReport {
  * loses a part, and the levels are computed and kept until the next one. Callers that are new since then are judged by what they cost now.
  */
 export class DecayScheduler {
+  /** Also with a queue that has one: then they say alone whose calls are refused because of response times. */
   readonly levels: number;
   readonly settings: SchedulerSettings;
   readonly responses: ResponseTimes;
@@ -48,15 +49,10 @@ export class DecayScheduler {
   #callers = new Map<string, Caller>();
   readonly #others: Caller;
 
-  constructor(settings: SchedulerSettings, levels: number) {
-    if (settings.thresholds.length !== levels - 1) {
-      throw new RangeError(
-        `${levels} levels have ${levels - 1} thresholds between them, not ${settings.thresholds.length}`,
-      );
-    }
+  constructor(settings: SchedulerSettings) {
     this.settings = settings;
-    this.levels = levels;
-    this.responses = new ResponseTimes(levels);
+    this.levels = settings.thresholds.length + 1;
+    this.responses = new ResponseTimes(this.levels);
     this.#serviceUsers = new Set(settings.serviceUsers);
     this.#others = new Caller(OTHERS, false, this);
   }

@@ -22,8 +22,8 @@ export class WorkerScheduler {
   /** Callers charged since the last report. */
   #toReport: Caller[] = [];
 
-  constructor(settings: SchedulerSettings, levels: number) {
-    this.decay = new DecayScheduler(settings, levels);
+  constructor(settings: SchedulerSettings) {
+    this.decay = new DecayScheduler(settings);
     this.#identities = new Identities(this.decay, settings.identity);
     this.#costs = new CallCosts(settings.weightedCost);
   }

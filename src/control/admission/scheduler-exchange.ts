@@ -43,8 +43,8 @@ export class SchedulerExchange {
   #sweepsAtEnd = false;
   #open = false;
 
-  constructor(settings: SchedulerSettings, levels: number, generation: number) {
-    this.#scheduler = new DecayScheduler(settings, levels);
+  constructor(settings: SchedulerSettings, generation: number) {
+    this.#scheduler = new DecayScheduler(settings);
     this.generation = generation;
   }
 

@@ -71,9 +71,9 @@ export class SharedScheduler {
   }
 
   #makeExchange(): SchedulerExchange | null {
-    const { scheduler, levels } = this.#settings;
+    const { scheduler } = this.#settings;
     if (scheduler === null) return null;
-    const exchange = new SchedulerExchange(scheduler, levels, this.#generation);
+    const exchange = new SchedulerExchange(scheduler, this.#generation);
     for (const peer of this.#peers.values()) exchange.join(peer);
     return exchange;
   }
