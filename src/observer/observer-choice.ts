@@ -60,6 +60,10 @@ export class ObserverChoice {
         continue;
       }
       const namenode = namenodes[at] as NameNode;
+      if (!namenode.circuit.isClosed) {
+        pool.want(namenode);
+        continue;
+      }
       const waiting = pool.waitingAt(user, namenode, protocol);
       const load = namenode.inFlight + waiting + this.#lagOf(namenode, call.floor);
       if (load < bestLoad) {
