@@ -7,6 +7,7 @@ import { type Call, CallQueue, leave, Place } from './call.ts';
 import type { Client } from './client.ts';
 import type { Engine } from './engine.ts';
 import { Failure } from './failure.ts';
+import { LostAlone, MAX_LOST_ALONE } from './lost-alone.ts';
 import { type Method, provesActive } from './method.ts';
 import { restoreRequest } from './rebuild.ts';
 
@@ -15,8 +16,6 @@ const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 2000;
 /** Of a call's budget where no NameNode of its nameservice can be reached at all: in a failover the standby can. */
 const GONE_BUDGET_SHARE = 0.5;
-/** NameNodes that may end while they treat one call alone; then the call counts as the reason. */
-const MAX_LOST_ALONE = 2;
 
 /**
  * Which NameNode a call goes to, and what becomes of it when that one does not answer: the next NameNode of the round, a pause and another
@@ -29,12 +28,14 @@ export class Attempts implements AttemptOwner {
   readonly #activeSeen: Int32Array;
   /** Of each nameservice: when a call that waits for it last found a NameNode that could be reached. */
   readonly #reachedMs: Float64Array;
+  readonly #lostAlone: LostAlone;
 
   constructor(engine: Engine, nameservices: number) {
     this.#engine = engine;
     this.#sleepers = Array.from({ length: nameservices }, () => new CallQueue());
     this.#activeSeen = new Int32Array(nameservices).fill(-1);
     this.#reachedMs = new Float64Array(nameservices);
+    this.#lostAlone = new LostAlone(engine, nameservices);
   }
 
   /** A call on its way to the next NameNode of its nameservice, or to sleep, or to its end. */
@@ -49,6 +50,10 @@ export class Attempts implements AttemptOwner {
     }
     if (call.composer?.over === true) {
       this.#engine.fail(call, Failure.IO, 'The call was answered without this part of it');
+      return;
+    }
+    if (this.#isTooOld(call)) {
+      this.#expire(call, call.lastTrouble === '' ? 'it has waited for its turn' : call.lastTrouble);
       return;
     }
     if (this.#isStale(call)) {
@@ -72,6 +77,11 @@ export class Attempts implements AttemptOwner {
       return;
     }
     this.#send(call, namenode);
+  }
+
+  /** Its client has given it up, or is about to. */
+  #isTooOld(call: Call): boolean {
+    return this.#engine.clock.nowMs - call.startedMs > this.#engine.settings.callBudgetMs;
   }
 
   #send(call: Call, namenode: NameNode): void {
@@ -103,6 +113,7 @@ export class Attempts implements AttemptOwner {
   /** Every NameNode of the nameservice was asked: the next nameservice that may answer, or a pause, or the end of the budget. */
   #endRound(call: Call): void {
     call.tried = 0;
+    this.#wantClosed(call);
     if (call.onlyNamenode >= 0) {
       // It was asked for this NameNode alone: what others could answer is no answer.
       this.#engine.fail(
@@ -130,15 +141,15 @@ export class Attempts implements AttemptOwner {
         return;
       }
     }
-    const goneMs = this.#engine.settings.callBudgetMs * GONE_BUDGET_SHARE;
-    if (this.#goneForMs(call) >= goneMs) {
-      this.#expire(call, goneMs, call.lastTrouble);
+    const goneMs = this.#goneForMs(call);
+    if (goneMs >= this.#engine.settings.callBudgetMs * GONE_BUDGET_SHARE) {
+      this.#giveUp(call, goneMs);
       return;
     }
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
     call.rounds++;
     if (this.#engine.clock.nowMs - call.startedMs + pause > this.#engine.settings.callBudgetMs) {
-      this.#expire(call, this.#engine.settings.callBudgetMs, call.lastTrouble);
+      this.#expire(call, call.lastTrouble);
       return;
     }
     this.#engine.admission.stepAside(call);
@@ -161,9 +172,35 @@ export class Attempts implements AttemptOwner {
     return clock.nowMs - Math.max(call.startedMs, this.#reachedMs[nameservice] as number);
   }
 
-  #expire(call: Call, withinMs: number, trouble: string): void {
+  /** The round has ended without an answer: NameNodes that no call goes to may have come back. */
+  #wantClosed(call: Call): void {
+    const namenodes = this.#engine.pool.namenodes[call.nameservice] as readonly NameNode[];
+    for (let i = 0; i < namenodes.length; i++) {
+      const namenode = namenodes[i] as NameNode;
+      if (namenode.circuit.isClosed) continue;
+      if (call.lastTrouble === '') call.lastTrouble = namenode.circuit.why;
+      this.#engine.pool.want(namenode);
+    }
+  }
+
+  /** Its time is over. */
+  #expire(call: Call, trouble: string): void {
     this.#engine.counters.add(Counter.callsExpired);
-    const message = `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} within ${withinMs} ms; last trouble: ${trouble}`;
+    this.#endUnserved(call, `within ${this.#engine.settings.callBudgetMs} ms`, trouble);
+  }
+
+  /** Its time is not over, but there is nobody to ask. */
+  #giveUp(call: Call, goneMs: number): void {
+    this.#engine.counters.add(Counter.callsUnreached);
+    this.#endUnserved(
+      call,
+      `after ${call.rounds + 1} rounds: none could be reached for ${Math.round(goneMs)} ms`,
+      call.lastTrouble,
+    );
+  }
+
+  #endUnserved(call: Call, limit: string, trouble: string): void {
+    const message = `No namenode available to invoke ${nameOf(call)} in ${this.#engine.nameserviceName(call.nameservice)} from ${this.#engine.settings.routerId} ${limit}; last trouble: ${trouble}`;
     this.#engine.note(message);
     this.#engine.fail(call, Failure.STANDBY, message);
   }
@@ -171,10 +208,11 @@ export class Attempts implements AttemptOwner {
   /** A success that only an active NameNode gives names it as the active one. */
   prove(call: Call): void {
     const method = call.method as Method;
-    this.#namenodeOf(call).unshun();
     if (call.asObserver) return;
     // A NameNode that was asked for by itself may be a standby: what is sent to each of them, all of them answer.
-    if (!(method.coordinated || provesActive(method)) || call.onlyNamenode >= 0) return;
+    const isChange = provesActive(method);
+    if (!(method.coordinated || isChange) || call.onlyNamenode >= 0) return;
+    if (isChange) this.#namenodeOf(call).provedMs = this.#engine.clock.nowMs;
     if (this.#engine.block.activeOf(call.nameservice) === call.namenode) return;
     this.#engine.block.setActive(call.nameservice, call.namenode);
     this.#engine.block.proveState(call.nameservice, call.namenode, NameNodeState.ACTIVE);
@@ -223,7 +261,7 @@ export class Attempts implements AttemptOwner {
   }
 
   mayLeaveQueue(call: Call): boolean {
-    const isOver = call.composer?.over === true;
+    const isOver = call.composer?.over === true || this.#isTooOld(call);
     if (!isOver && !this.#isStale(call) && !(call.client as Client).gone) return true;
     leave(call, call.suspect ? Place.SUSPECT : Place.WAITING);
     this.route(call);
@@ -256,7 +294,7 @@ export class Attempts implements AttemptOwner {
     if (call.asObserver) {
       call.lastTrouble = trouble;
       this.#engine.observers?.onExpired(call);
-    } else this.#expire(call, this.#engine.settings.callBudgetMs, trouble);
+    } else this.#expire(call, trouble);
   }
 
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void {
@@ -277,7 +315,7 @@ export class Attempts implements AttemptOwner {
     }
     this.#engine.counters.add(Counter.callsResent);
     if (explained) {
-      if (!namenode.isShunned(this.#engine.clock.nowMs)) call.tried &= ~(1 << call.namenode);
+      if (namenode.circuit.isClosed) call.tried &= ~(1 << call.namenode);
       this.route(call);
       return;
     }
@@ -288,28 +326,14 @@ export class Attempts implements AttemptOwner {
       this.route(call);
       return;
     }
-    call.lostAlone++;
-    if (call.asObserver && call.lostAlone < MAX_LOST_ALONE) {
+    if (call.asObserver && call.lostAlone + 1 < MAX_LOST_ALONE) {
       // Whether the observer lives on or not: what it did not answer the active may, alone too.
+      call.lostAlone++;
       call.suspect = true;
       this.route(call);
       return;
     }
-    call.place = Place.PROBING;
-    this.#engine.pool.probe(namenode, (alive) => {
-      leave(call, Place.PROBING);
-      // The NameNode ended with it, not only the connection: another one is asked, but no third.
-      if (alive || call.lostAlone >= MAX_LOST_ALONE) {
-        this.#engine.fail(
-          call,
-          Failure.IO,
-          `The connection to ${namenode.address} that carried ${nameOf(call)} alone ended without an answer (${why}); the call is not sent again`,
-        );
-        return;
-      }
-      call.suspect = false;
-      this.route(call);
-    });
+    this.#lostAlone.take(call);
   }
 
   onRefused(call: Call, className: string, message: string): void {
@@ -326,6 +350,14 @@ export class Attempts implements AttemptOwner {
     this.#engine.note(
       `${namenode.address} of ${this.#engine.nameserviceName(namenode.nameservice)} is hung: no byte for ${this.#engine.settings.hungAfterMs} ms, and a probe was not answered; its ${namenode.inFlight} calls go elsewhere`,
     );
+  }
+
+  onBack({ nameservice, index, address }: NameNode, state: number): void {
+    const { block, pool } = this.#engine;
+    // Whoever is asked next: it need not be the last one.
+    if (block.stateOf(nameservice, index) === NameNodeState.UNAVAILABLE) block.proveState(nameservice, index, state);
+    this.#engine.note(`${address} of ${this.#engine.nameserviceName(nameservice)} can be reached again`);
+    if ((this.#sleepers[nameservice] as CallQueue).length > 0) pool.defer(() => this.#wakeAll(nameservice));
   }
 
   #wakeAll(nameservice: number): void {

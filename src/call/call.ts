@@ -22,7 +22,7 @@ import type { Method } from './method.ts';
  * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
  * - REFRESHING: a read for an observer, in the queue of its nameservice; leaves when the active NameNode was heard of, or after a while
  * - QUEUED: in the queue in front of its nameservice, until there is room in the window, or it has waited for too long
- * - PROBING: it was lost alone, and its NameNode is asked for a sign of life; leaves when that has come or is given up
+ * - PROBING: it was lost alone, and the NameNodes are asked for their states; leaves when they have answered or were given up
  */
 export const Place = {
   FREE: 0,
@@ -162,6 +162,8 @@ export class Call extends WheelEntry {
   /** The connection that carried it was lost: it goes on alone. Times lost alone. */
   suspect = false;
   lostAlone = 0;
+  /** When it was for the first time. */
+  lostAloneMs = 0;
   /** A connection was lost while it was in flight: a NameNode may have executed it. */
   wasLost = false;
 

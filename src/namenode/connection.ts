@@ -1,6 +1,7 @@
 import net from 'node:net';
 import type { Call } from '../call/call.ts';
 import { Place } from '../call/call.ts';
+import { NameNodeState } from '../shared/control-block.ts';
 import { Counter } from '../shared/counters.ts';
 import { WheelEntry } from '../shared/timer-wheel.ts';
 import type { Block } from '../wire/block.ts';
@@ -79,6 +80,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     this.#socket = net.connect({
       host: group.namenode.host,
       port: group.namenode.port,
+      lookup: group.namenode.hostAddress.lookup,
       noDelay: settings.namenodeTcpNoDelay,
       keepAlive: true,
       onread: {
@@ -262,6 +264,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const pool = this.group.pool;
     pool.noteActivity();
     this.group.namenode.lastByteMs = pool.clock.nowMs;
+    pool.noteAlive(this.group.namenode, NameNodeState.UNKNOWN);
     this.lastUseMs = pool.clock.nowMs;
     const code = this.#assembler.feed(buffer, READ_HEADROOM_BYTES, READ_HEADROOM_BYTES + bytes);
     if (code === FRAMES_OK) return;

@@ -112,11 +112,15 @@ export class ConnectionGroup {
   /** TCP never came up: nothing was sent, so all that wait may go elsewhere. */
   onConnectFailed(connection: NameNodeConnection, why: string): void {
     this.#forget(connection);
+    const { clock, settings } = this.pool;
+    const isAlive = this.namenode.isAlive(clock.nowMs, settings.connectTimeoutMs);
+    this.namenode.hostAddress.invalidate();
+    // Before its calls look for another one.
+    if (!isAlive) this.namenode.circuit.noteFailure(clock.nowMs, `${this.namenode.address}: ${why}`);
     if (connection.lone) this.#failQueue(this.suspects, why);
     else this.#opening--;
     this.#failWaiting(why);
-    const { clock, settings } = this.pool;
-    if (this.namenode.isAlive(clock.nowMs, settings.connectTimeoutMs)) this.namenode.openingEnded();
+    if (isAlive) this.namenode.openingEnded();
     else this.namenode.openingFailed(why);
   }
 
@@ -139,7 +143,7 @@ export class ConnectionGroup {
     const calls = connection.takeAll();
     if (calls.length > 0 && !explained && !connection.lone) this.#closeIdleLone();
     for (const call of calls) this.pool.owner.attempts.onLost(call, explained, connection.lone, why);
-    if (this.namenode.isShunned(this.pool.clock.nowMs)) {
+    if (this.namenode.circuit.isOpen) {
       // It hangs: what waits for it moves on with what was in flight.
       this.#failQueue(this.waiting, why);
       this.#failQueue(this.suspects, why);
@@ -211,6 +215,11 @@ export class ConnectionGroup {
 
   #openLone(): void {
     if (this.#openPending) return;
+    const { circuit } = this.namenode;
+    if (circuit.isOpen) {
+      if (this.#lone.length === 0) this.#failQueue(this.suspects, circuit.why);
+      return;
+    }
     if (this.namenode.mayOpen(this)) this.#openOne(true);
     else this.#openPending = true;
   }
@@ -237,6 +246,11 @@ export class ConnectionGroup {
     // One opening at a time: a burst is not a reason for a storm of connections.
     if (this.#opening > 0 || this.#openPending) return;
     if (this.#open.length >= this.pool.settings.connectionsPerUser) return;
+    const { circuit } = this.namenode;
+    if (circuit.isOpen) {
+      this.#failWaiting(circuit.why);
+      return;
+    }
     if (this.namenode.mayOpen(this)) this.#openOne(false);
     else this.#openPending = true;
   }

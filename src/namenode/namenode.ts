@@ -1,10 +1,11 @@
+import { Deadline } from '../call/deadline.ts';
+import { Circuit } from './circuit.ts';
 import type { NameNodeConnection } from './connection.ts';
 import type { ConnectionGroup } from './group.ts';
+import { HostAddress } from './host-address.ts';
 
 /** Connections to one NameNode that may be opening at the same time, so that a failover is no connection storm. */
 export const MAX_OPENING = 8;
-/** After it was found hung a NameNode is asked last for this long. */
-const SHUN_MS = 30_000;
 
 /** One NameNode as a worker sees it. */
 export class NameNode {
@@ -15,6 +16,11 @@ export class NameNode {
   readonly index: number;
   readonly host: string;
   readonly port: number;
+  readonly hostAddress: HostAddress;
+  /** Whether calls go to it at all. */
+  readonly circuit = new Circuit();
+  /** Calls wait for it while its circuit is open: the end of the pause. */
+  readonly pause: Deadline;
   /** All connections of all users, opening ones included. */
   readonly connections = new Set<NameNodeConnection>();
   /** Those of them that are open and not about to close. */
@@ -22,18 +28,29 @@ export class NameNode {
   /** Time of the last byte from it, and since when calls have been waiting on it without a break (0: none). */
   lastByteMs = 0;
   busySinceMs = 0;
+  /** When it last did what only an active NameNode that has the journal can. */
+  provedMs = 0;
   probing = false;
   #inFlight = 0;
-  #shunUntilMs = 0;
   #opening = 0;
   readonly #openQueue: ConnectionGroup[] = [];
 
-  constructor(number: number, nameservice: number, index: number, host: string, port: number) {
+  /** `onPauseOver`: what waits for the end of `pause` is called back. */
+  constructor(
+    number: number,
+    nameservice: number,
+    index: number,
+    host: string,
+    port: number,
+    onPauseOver: (namenode: NameNode) => void = () => {},
+  ) {
     this.number = number;
     this.nameservice = nameservice;
     this.index = index;
     this.host = host;
     this.port = port;
+    this.hostAddress = new HostAddress(host);
+    this.pause = new Deadline(() => onPauseOver(this));
   }
 
   get inFlight(): number {
@@ -50,18 +67,6 @@ export class NameNode {
 
   ended(): void {
     this.#inFlight--;
-  }
-
-  shun(nowMs: number): void {
-    this.#shunUntilMs = nowMs + SHUN_MS;
-  }
-
-  unshun(): void {
-    this.#shunUntilMs = 0;
-  }
-
-  isShunned(nowMs: number): boolean {
-    return nowMs < this.#shunUntilMs;
   }
 
   /** It serves some connection and was heard of within `withinMs`: that one connection cannot be opened says nothing about the others. */

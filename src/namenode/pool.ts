@@ -12,15 +12,13 @@ import type { RequestSplice } from '../wire/splice.ts';
 import { BATCH_BYTES, ConnectionState, type NameNodeConnection, READ_HEADROOM_BYTES } from './connection.ts';
 import { ConnectionGroup } from './group.ts';
 import { NameNode } from './namenode.ts';
-import { probeNameNode } from './probe.ts';
+import { PROBE_CLAIM_MS, PROBE_MS, probeNameNode } from './probe.ts';
 import { User } from './user.ts';
 
 /** Batch buffers kept for use again; more are made when more connections write in one turn. */
 const SPARE_BATCHES = 64;
 const READ_BYTES = 256 * 1024;
 const SWEEP_MS = 1000;
-/** Longest wait for the answer of a probe. */
-const PROBE_MS = 5000;
 
 /** What the pool tells of calls; the engine. */
 export interface CallOwner {
@@ -49,6 +47,8 @@ export interface AttemptOwner {
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
   onRefused(call: Call, className: string, message: string): void;
   onHung(namenode: NameNode): void;
+  /** Its circuit has closed. `state`: a NameNodeState that it has told, UNKNOWN for none. */
+  onBack(namenode: NameNode, state: number): void;
 }
 
 class Sweep extends WheelEntry {}
@@ -93,9 +93,10 @@ export class NameNodePool {
     this.budget = budget;
     this.counters = counters;
     this.owner = owner;
+    const onPauseOver = (namenode: NameNode): void => this.#tryAgain(namenode);
     this.namenodes = topology.nameservices.map((nameservice, n) =>
       nameservice.namenodes.map((address, i) => {
-        const namenode = new NameNode(this.#all.length, n, i, address.host, address.port);
+        const namenode = new NameNode(this.#all.length, n, i, address.host, address.port, onPauseOver);
         this.#all.push(namenode);
         return namenode;
       }),
@@ -214,21 +215,34 @@ export class NameNodePool {
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
   }
 
-  /** Asks the NameNode for a sign of life on a connection of its own; `answered` is called once. */
-  probe(namenode: NameNode, answered: (alive: boolean) => void): void {
-    probeNameNode(
-      {
-        host: namenode.host,
-        port: namenode.port,
-        user: this.settings.routerUser,
-        clientId: this.clientId,
-        timeoutMs: Math.min(PROBE_MS, Math.max(1000, this.settings.hungAfterMs)),
-      },
-      (alive) => {
-        this.noteActivity();
-        answered(alive);
-      },
-    );
+  /**
+   * Asks the NameNode for a sign of life on a connection of its own, whatever its circuit says. `answered` is called once, with the state that
+   * it tells (a NameNodeState), or null for no sign.
+   */
+  probe(namenode: NameNode, answered: (state: number | null) => void): void {
+    const timeoutMs = Math.min(PROBE_MS, Math.max(1000, this.settings.hungAfterMs));
+    probeNameNode(namenode, { user: this.settings.routerUser, clientId: this.clientId, timeoutMs }, (state) => {
+      this.noteActivity();
+      if (state !== null) this.noteAlive(namenode, state);
+      answered(state);
+    });
+  }
+
+  /** Somebody waits for a NameNode whose circuit is not closed: it is probed when its pause is over. */
+  want(namenode: NameNode): void {
+    const { circuit, pause } = namenode;
+    if (!circuit.isClosed && pause.wheelSlot < 0) this.wheel.add(pause, circuit.msUntilProbe(this.clock.nowMs));
+  }
+
+  /** It hangs, or a probe was not answered: no call goes there for now. `why` is for the calls' errors. */
+  noteSilent(namenode: NameNode, why: string): void {
+    namenode.hostAddress.invalidate();
+    namenode.circuit.open(this.clock.nowMs, why);
+  }
+
+  /** A byte from it, or an answer with its state: if no call went there, calls do again. */
+  noteAlive(namenode: NameNode, state: number): void {
+    if (namenode.circuit.close()) this.owner.attempts.onBack(namenode, state);
   }
 
   /** Closes every connection to it; their calls come back through `onLost` as explained. */
@@ -239,24 +253,33 @@ export class NameNodePool {
   close(): void {
     this.#closed = true;
     this.wheel.remove(this.sweep);
-    for (const namenode of this.#all) this.closeAllOf(namenode, 'the worker stops');
+    for (const namenode of this.#all) {
+      this.wheel.remove(namenode.pause);
+      this.closeAllOf(namenode, 'the worker stops');
+    }
   }
 
   #probe(namenode: NameNode): void {
     namenode.probing = true;
-    this.probe(namenode, (alive) => {
+    const heardMs = namenode.lastByteMs;
+    this.probe(namenode, (state) => {
       namenode.probing = false;
       // It answers others: its calls are slow, not lost. Asked again after the same silence.
-      if (alive) namenode.lastByteMs = this.clock.nowMs;
-      else if (namenode.inFlight > 0) {
+      if (state !== null) namenode.lastByteMs = this.clock.nowMs;
+      else if (namenode.inFlight > 0 && namenode.lastByteMs === heardMs) {
         this.counters.add(Counter.namenodesHung);
-        namenode.shun(this.clock.nowMs);
+        const why = `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`;
+        this.noteSilent(namenode, why);
         this.owner.attempts.onHung(namenode);
-        this.closeAllOf(
-          namenode,
-          `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`,
-        );
+        this.closeAllOf(namenode, why);
       }
+    });
+  }
+
+  #tryAgain(namenode: NameNode): void {
+    if (this.#closed || !namenode.circuit.claimProbe(this.clock.nowMs, PROBE_CLAIM_MS)) return;
+    this.probe(namenode, (state) => {
+      if (state === null) this.noteSilent(namenode, namenode.circuit.why);
     });
   }
 

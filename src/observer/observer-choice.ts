@@ -60,6 +60,10 @@ export class ObserverChoice {
         continue;
       }
       const namenode = namenodes[at] as NameNode;
+      if (!namenode.circuit.isClosed) {
+        pool.want(namenode);
+        continue;
+      }
       const group = pool.groupAt(user, namenode, protocol);
       if (group?.isRefused === true) continue;
       const waiting = group === null ? 0 : group.waiting.length;

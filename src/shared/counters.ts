@@ -36,7 +36,10 @@ export const COUNTERS = [
   'callsResent',
   'callsUnsupported',
   'callsLocal',
+  /** Ended because their time was over. */
   'callsExpired',
+  /** Ended before, because no NameNode could be reached for long. */
+  'callsUnreached',
   /** Ended by an error in the router's own code. */
   'callsBroken',
   'namenodeConnectionsOpened',

@@ -179,7 +179,7 @@ describe('the OpenAPI document', () => {
     await ask('PUT /nameservices/{id}', '', { enabled: false });
     await ask('GET /observers');
     await ask('GET /queues');
-    rig.schedulerReport = new DecayScheduler(TWO_LEVELS, 2).report();
+    rig.schedulerReport = new DecayScheduler(TWO_LEVELS).report();
     await ask('GET /queues');
     await ask('GET /routers');
     await ask('GET /safemode');
