@@ -3,7 +3,7 @@
 import { median } from '../harness/table.ts';
 import type { Fault } from '../pressure/namenodes.ts';
 import type { Peer } from '../pressure/peers.ts';
-import type { Stages } from '../pressure/state.ts';
+import { moreStages, mostOfEach, type Stages } from '../pressure/state.ts';
 import { type Leg, RECOVERY_MS, type SickLeg } from './leg.ts';
 
 export interface Pair {
@@ -92,24 +92,10 @@ export function summarise(fault: Fault, peer: Peer, pairs: readonly Pair[]): Fig
     unsent: sum(sick.map((leg) => leg.sick.unsent)),
     socketsLeft: Math.max(...sick.map(({ before, after }) => after.sockets - before.sockets)),
     grownBytes: (sick.at(-1) as SickLeg).after.rssBytes - (sick[0] as SickLeg).before.rssBytes,
-    stagesLeft: stagesLeft(sick),
-    fullest: sick.reduce<Record<string, number>>((most, { fullest }) => {
-      for (const [stage, value] of Object.entries(fullest)) most[stage] = Math.max(most[stage] ?? value, value);
-      return most;
-    }, {}),
+    stagesLeft: mostOfEach(sick.map(({ before, after }) => moreStages(before.stages, after.stages))),
+    fullest: mostOfEach(sick.map(({ fullest }) => fullest)),
     limitedLegs: [...sick, ...well].filter(({ loaderWasTheLimit }) => loaderWasTheLimit).length,
   };
-}
-
-function stagesLeft(legs: readonly SickLeg[]): Record<string, number> {
-  const left: Record<string, number> = {};
-  for (const { before, after } of legs) {
-    for (const [stage, value] of Object.entries(after.stages)) {
-      const more = value - (before.stages[stage] ?? 0);
-      if (more > 0) left[stage] = Math.max(left[stage] ?? 0, more);
-    }
-  }
-  return left;
 }
 
 function add(into: Record<string, number>, from: Readonly<Record<string, number>>): void {

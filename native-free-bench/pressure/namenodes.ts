@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { type CompleteOptions, completeOptions, type SimulatorOptions } from '../../src/simulator/options.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type SimulatedNameservice, type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 
 export const FAULTS = ['dead', 'hung', 'slow', 'erroring', 'flapping'] as const;
 export type Fault = (typeof FAULTS)[number];
@@ -34,12 +34,15 @@ export class Namenodes implements AsyncDisposable {
   readonly ids: readonly string[];
   readonly options: CompleteOptions;
   readonly simulator: Simulator;
+  /** With those that were added. */
+  readonly nameservices: SimulatedNameservice[];
   /** Resolves once a flapping nameservice has stopped flapping, with both NameNodes gone or back. */
   #flapping: Promise<void> = Promise.resolve();
   #flaps = false;
 
   private constructor(simulator: Simulator, options: CompleteOptions) {
     this.simulator = simulator;
+    this.nameservices = [...simulator.nameservices];
     this.options = options;
     this.ids = options.nameservices;
   }
@@ -57,10 +60,15 @@ export class Namenodes implements AsyncDisposable {
     return namenodes;
   }
 
-  /** A mount for each nameservice, named like it, and the one over all of them. */
+  /** One more nameservice, whose NameNode is somebody else's; nothing fans out to it. */
+  add(id: string, port: number): void {
+    this.nameservices.push({ id, namenodes: [{ id: 'nn0', host: '127.0.0.1', port }] });
+  }
+
+  /** A mount for each nameservice, named like it, and the one over all simulated ones. */
   get mounts(): MountEntry[] {
     return [
-      ...this.ids.map((id) => ({ path: `/${id}`, nameservices: [id] })),
+      ...this.nameservices.map(({ id }) => ({ path: `/${id}`, nameservices: [id] })),
       { path: ALL_MOUNT, nameservices: this.ids },
     ];
   }

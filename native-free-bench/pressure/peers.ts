@@ -13,7 +13,8 @@ import type { CoreSplit } from '../harness/machine.ts';
 import { findFreePort, ROUTER_SOURCES } from '../harness/proxies.ts';
 import { letRunAlone } from '../harness/run-alone.ts';
 import type { RunDirectory } from '../harness/run-directory.ts';
-import type { Namenodes } from './namenodes.ts';
+import { Caller, getListing } from './caller.ts';
+import { ALL_MOUNT, type Namenodes } from './namenodes.ts';
 
 export const PEERS = ['ring', 'inline', 'java', 'java-fair'] as const;
 export type Peer = (typeof PEERS)[number];
@@ -58,6 +59,9 @@ const FAIR_QUEUE = 'org.apache.hadoop.ipc.FairCallQueue';
 const BURST_SECONDS = 5;
 const BURST_PAUSE_MS = 2_000;
 const WARMUP_CONNECTIONS = 64;
+/** Connections that list a directory of all nameservices meanwhile. */
+const WARMUP_LISTINGS = 8;
+const WARMUP_LISTINGS_PER_SECOND = 200;
 
 export function isJava(peer: Peer): boolean {
   return peer === 'java' || peer === 'java-fair';
@@ -83,13 +87,13 @@ export async function takeAlone(peer: RunningPeer, all: readonly RunningPeer[], 
   await awaitServing(peer, namenodes);
 }
 
-async function awaitServing(peer: RunningPeer, { ids }: Namenodes): Promise<void> {
-  for (const id of ids) await awaitFirstCall(peer.port, `/${id}/f0`, FIRST_CALL_MS);
+async function awaitServing(peer: RunningPeer, { nameservices }: Namenodes): Promise<void> {
+  for (const { id } of nameservices) await awaitFirstCall(peer.port, `/${id}/f0`, FIRST_CALL_MS);
 }
 
 async function startOwn(peer: Peer, { namenodes, cores, directory, isFair }: PeersOptions): Promise<RunningPeer> {
   const configuration = join(directory.path, peer);
-  writeConfigFiles(configuration, namenodes.simulator.nameservices, namenodes.options);
+  writeConfigFiles(configuration, namenodes.nameservices, namenodes.options);
   const mountsFile = join(configuration, 'mounts.json');
   writeFileSync(
     mountsFile,
@@ -128,7 +132,7 @@ async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOpti
   const own = join(directory.path, peer);
   mkdirSync(own, { recursive: true });
   const conf = join(own, 'conf');
-  writeConfigFiles(conf, namenodes.simulator.nameservices, namenodes.options);
+  writeConfigFiles(conf, namenodes.nameservices, namenodes.options);
   const port = await findFreePort();
   const command = askJavaRouter({
     name: `Java Router (${peer})`,
@@ -142,7 +146,7 @@ async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOpti
     ),
     settings: {
       [`${ROUTER}default.nameserviceId`]: namenodes.ids[0] as string,
-      [`${ROUTER}monitor.namenode`]: namenodes.simulator.nameservices
+      [`${ROUTER}monitor.namenode`]: namenodes.nameservices
         .flatMap(({ id, namenodes: each }) => each.map((namenode) => `${id}.${namenode.id}`))
         .join(','),
       [`${ROUTER}rpc-address`]: `127.0.0.1:${port}`,
@@ -162,6 +166,14 @@ async function warmUp(running: RunningPeer, options: PeersOptions): Promise<void
   const { namenodes, cores, directory, javaWarmupSeconds, progress } = options;
   const endMs = performance.now() + javaWarmupSeconds * 1_000;
   while (performance.now() < endMs) {
+    const listings = await new Caller({
+      port: running.port,
+      kinds: [getListing(ALL_MOUNT)],
+      connections: WARMUP_LISTINGS,
+      users: ['bench'],
+      ratePerSecond: WARMUP_LISTINGS_PER_SECOND,
+      inFlight: 1,
+    }).start();
     const driven = await drive({
       port: running.port,
       connections: WARMUP_CONNECTIONS,
@@ -175,6 +187,7 @@ async function warmUp(running: RunningPeer, options: PeersOptions): Promise<void
       cores: cores.toolCores,
       env: directory.env,
     });
+    await listings.stop(BURST_PAUSE_MS);
     progress(`warm-up of ${running.peer}: ${driven.callsPerSecond.toFixed(0)} calls/s`);
     await sleep(BURST_PAUSE_MS);
   }

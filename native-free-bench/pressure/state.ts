@@ -84,11 +84,7 @@ export class Watch {
 
   /** The most that each stage held. */
   get fullest(): Stages {
-    const most: Record<string, number> = {};
-    for (const { stages } of this.#states) {
-      for (const [stage, value] of Object.entries(stages)) most[stage] = Math.max(most[stage] ?? value, value);
-    }
-    return most;
+    return mostOfEach(this.#states.map(({ stages }) => stages));
   }
 
   get mostRssBytes(): number {
@@ -130,4 +126,22 @@ export function printStages(print: PrintTable, runs: readonly StagesOfRun[]): st
   );
   if (rows.length === 0) return [];
   return [`How full the stages of the router were\n\n${print(['run', 'stage', 'most', 'left'], rows)}`];
+}
+
+/** The most of each stage. */
+export function mostOfEach(all: readonly Stages[]): Stages {
+  const most: Record<string, number> = {};
+  for (const stages of all) {
+    for (const [stage, value] of Object.entries(stages)) most[stage] = Math.max(most[stage] ?? value, value);
+  }
+  return most;
+}
+
+/** What stands in a stage after and did not before. */
+export function moreStages(before: Stages, after: Stages): Stages {
+  return Object.fromEntries(
+    Object.entries(after)
+      .map(([stage, value]) => [stage, value - (before[stage] ?? 0)] as const)
+      .filter(([, more]) => more > 0),
+  );
 }
