@@ -71,15 +71,37 @@ export function prepareJavaRouter(
       'dfs.namenode.rpc-address.ns0': `127.0.0.1:${namenodePort}`,
     }),
   );
-  writeFileSync(
-    join(conf, 'hdfs-rbf-site.xml'),
-    hadoopXml({ ...javaSettings(peer), [`${PREFIX}store.driver.file.directory`]: join(directory, 'state-store') }),
-  );
+  const name = `Java Router (${peer})`;
+  return askJavaRouter({ name, variant: peer, conf, directory, env, mounts: ['/mnt=ns0:/mnt'], settings: {} });
+}
+
+export interface JavaRouterOptions {
+  readonly name: string;
+  readonly variant: JavaPeer;
+  /** Directory with core-site.xml and hdfs-site.xml; hdfs-rbf-site.xml is written beside them. */
+  readonly conf: string;
+  /** For the State Store, and all that the rig writes. */
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** As the rig takes them: /path=ns0,ns1:/path@HASH_ALL. */
+  readonly mounts: readonly string[];
+  /** Over those of the variant. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Writes the router's own settings and returns the command that starts it with an empty State Store. */
+export function askJavaRouter(options: JavaRouterOptions): ChildOptions {
+  const { name, variant, conf, directory, env, mounts, settings } = options;
+  const stateStore = { [`${PREFIX}store.driver.file.directory`]: join(directory, 'state-store') };
+  writeFileSync(join(conf, 'hdfs-rbf-site.xml'), hadoopXml({ ...javaSettings(variant), ...settings, ...stateStore }));
   const command = askRig(
-    ['router', '--print', '--conf', conf, '--heap', `${JAVA_HEAP_GIB}g`, '--mount=/mnt=ns0:/mnt'],
+    [
+      ...['router', '--print', '--conf', conf, '--heap', `${JAVA_HEAP_GIB}g`],
+      ...mounts.map((mount) => `--mount=${mount}`),
+    ],
     rigEnv(directory, env),
   );
-  return { name: `Java Router (${peer})`, env, ...command };
+  return { name, env, ...command };
 }
 
 /** Environment of the rig: everything that it writes goes below `directory`, the build is the machine's common one. */

@@ -10,8 +10,8 @@
  */
 
 export const PREAMBLE_BYTES = 7;
-/** Longest frame that either end of the bench takes: above the largest reply that the stub NameNode can be told to give. */
-const MAX_FRAME_BYTES = 1 << 25;
+/** Longest frame that either end of the bench takes, as a NameNode's `ipc.maximum.data.length`. */
+const MAX_FRAME_BYTES = 1 << 27;
 const CLIENT_PROTOCOL = 'org.apache.hadoop.hdfs.protocol.ClientProtocol';
 
 /** Call ids with special meaning, and the range in which ids take 4 bytes both zigzag (requests) and plain (replies). */
