@@ -306,7 +306,9 @@ it('with no active NameNode at all a call ends with StandbyException within its 
   for (const namenode of poor.namenodes('never')) expect(namenode.calls.length).toBeGreaterThanOrEqual(4);
   for (const each of clients) each[Symbol.dispose]();
   const counters = await poor.stopAndCount();
-  expect([counters.callsExpired, counters.callsUnreached]).toEqual([1, 1]);
+  // The pause that would go beyond half the budget may go beyond all of it.
+  expect(counters.callsExpired + counters.callsUnreached).toBe(2);
+  expect(counters.callsExpired).toBeGreaterThanOrEqual(1);
 });
 
 it('with no NameNode that can be reached a call ends after half its budget; a failover, in which one can, and a restart are waited for', async () => {

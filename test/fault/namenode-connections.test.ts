@@ -22,6 +22,7 @@ beforeAll(async () => {
   cluster = await ScriptedCluster.start({
     nameservices: { ns0: ['active'] },
     keys: {
+      'switchyard.window.floor': '1024',
       'dfs.federation.router.connection.pool-size': String(POOL_SIZE),
       'dfs.federation.router.connection.clean.ms': String(IDLE_MS),
       'ipc.ping.interval': String(PING_MS),

@@ -71,7 +71,12 @@ describe.each(['ring', 'inline'] as const)('replies of a NameNode, %s', (handoff
   let namenode: ScriptedNameNode;
 
   beforeAll(async () => {
-    cluster = await ScriptedCluster.start({ nameservices: { ns0: ['active'] }, handoff });
+    cluster = await ScriptedCluster.start({
+      nameservices: { ns0: ['active'] },
+      handoff,
+      // All are in flight at once.
+      keys: { 'switchyard.window.floor': '1024' },
+    });
     namenode = cluster.namenode('ns0');
   });
 
