@@ -248,6 +248,11 @@ export class Attempts implements AttemptOwner {
   wake(call: Call): void {
     leave(call, Place.SLEEPING);
     (this.#sleepers[call.nameservice] as CallQueue).remove(call);
+    this.goOn(call);
+  }
+
+  /** The call had stepped aside: it goes to a NameNode when there is room for it again. */
+  goOn(call: Call): void {
     if (this.#engine.admission.returns(call)) this.route(call);
   }
 
