@@ -141,14 +141,16 @@ export class Attempts implements AttemptOwner {
         return;
       }
     }
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
+    call.rounds++;
+    const { clock, settings } = this.#engine;
     const goneMs = this.#goneForMs(call);
-    if (goneMs >= this.#engine.settings.callBudgetMs * GONE_BUDGET_SHARE) {
+    // A pause that would end too late is not begun.
+    if (goneMs >= 0 && goneMs + pause > settings.callBudgetMs * GONE_BUDGET_SHARE) {
       this.#giveUp(call, goneMs);
       return;
     }
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(call.rounds, 10), LAST_PAUSE_MS) * (0.5 + Math.random());
-    call.rounds++;
-    if (this.#engine.clock.nowMs - call.startedMs + pause > this.#engine.settings.callBudgetMs) {
+    if (clock.nowMs - call.startedMs + pause > settings.callBudgetMs) {
       this.#expire(call, call.lastTrouble);
       return;
     }
@@ -158,7 +160,7 @@ export class Attempts implements AttemptOwner {
     this.#engine.wheel.add(call, pause);
   }
 
-  /** How long, since it came, no NameNode of the call's nameservice could be reached; 0 where others may answer it, or for parts, which have limits of their own. */
+  /** How long, since it came, no NameNode of the call's nameservice could be reached; -1 where one can, or others may answer it, and for parts, which have limits of their own. */
   #goneForMs(call: Call): number {
     const { nameservice, alternatives, composer } = call;
     const { block, clock, pool } = this.#engine;
@@ -166,9 +168,9 @@ export class Attempts implements AttemptOwner {
     for (let i = 0; i < namenodes; i++) {
       if (block.stateOf(nameservice, i) === NameNodeState.UNAVAILABLE) continue;
       this.#reachedMs[nameservice] = clock.nowMs;
-      return 0;
+      return -1;
     }
-    if ((alternatives !== null && alternatives.length > 1) || (composer !== null && !composer.ofCall)) return 0;
+    if ((alternatives !== null && alternatives.length > 1) || (composer !== null && !composer.ofCall)) return -1;
     return clock.nowMs - Math.max(call.startedMs, this.#reachedMs[nameservice] as number);
   }
 
@@ -194,7 +196,7 @@ export class Attempts implements AttemptOwner {
     this.#engine.counters.add(Counter.callsUnreached);
     this.#endUnserved(
       call,
-      `after ${call.rounds + 1} rounds: none could be reached for ${Math.round(goneMs)} ms`,
+      `after ${call.rounds} rounds: none could be reached for ${Math.round(goneMs)} ms`,
       call.lastTrouble,
     );
   }
@@ -246,6 +248,11 @@ export class Attempts implements AttemptOwner {
   wake(call: Call): void {
     leave(call, Place.SLEEPING);
     (this.#sleepers[call.nameservice] as CallQueue).remove(call);
+    this.goOn(call);
+  }
+
+  /** The call had stepped aside: it goes to a NameNode when there is room for it again. */
+  goOn(call: Call): void {
     if (this.#engine.admission.returns(call)) this.route(call);
   }
 

@@ -37,6 +37,7 @@ export class LostAlone {
   take(call: Call): void {
     if (call.lostAlone++ === 0) call.lostAloneMs = this.#engine.clock.nowMs;
     const question = this.#questions[call.nameservice] as Question;
+    this.#engine.admission.stepAside(call);
     call.place = Place.PROBING;
     question.next.push(call);
     // An answer that was on its way before the connection ended says nothing about the end.
@@ -82,7 +83,7 @@ export class LostAlone {
       block.clearActive(nameservice, namenode);
       block.proveState(nameservice, namenode, own ?? NameNodeState.UNAVAILABLE);
       call.suspect = false;
-      attempts.route(call);
+      attempts.goOn(call);
       return;
     }
     const successor = states.findIndex((state, i) => i !== namenode && state === NameNodeState.ACTIVE);
@@ -92,7 +93,7 @@ export class LostAlone {
       block.proveState(nameservice, successor, NameNodeState.ACTIVE);
       call.suspect = true;
       call.tried = 1 << namenode;
-      attempts.route(call);
+      attempts.goOn(call);
       return;
     }
     const { provedMs } = (pool.namenodes[nameservice] as readonly NameNode[])[namenode] as NameNode;

@@ -231,7 +231,10 @@ export class NameNodePool {
   /** Somebody waits for a NameNode whose circuit is not closed: it is probed when its pause is over. */
   want(namenode: NameNode): void {
     const { circuit, pause } = namenode;
-    if (!circuit.isClosed && pause.wheelSlot < 0) this.wheel.add(pause, circuit.msUntilProbe(this.clock.nowMs));
+    if (circuit.isClosed || pause.wheelSlot >= 0) return;
+    const waitMs = circuit.msUntilProbe(this.clock.nowMs);
+    // While somebody finds out, what comes of it says when the next one may.
+    if (circuit.isOpen || waitMs === 0) this.wheel.add(pause, waitMs);
   }
 
   /** It hangs, or a probe was not answered: no call goes there for now. `why` is for the calls' errors. */

@@ -120,6 +120,9 @@ export class Cluster {
       case 'loseAnswers':
         server.loseAnswers(request.method, request.times);
         break;
+      case 'garble':
+        server.garbles = request.on;
+        break;
     }
   }
 

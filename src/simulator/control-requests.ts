@@ -72,6 +72,8 @@ export type ControlRequest =
   | ({ readonly op: 'blockReports'; readonly arrive: boolean } & Which)
   /** The next `times` answers to a method are lost: executed, then the connection is closed. */
   | ({ readonly op: 'loseAnswers'; readonly method: string; readonly times: number } & Which)
+  /** In place of each answer something that is none comes: calls are executed all the same. */
+  | ({ readonly op: 'garble'; readonly on: boolean } & Which)
   /** Settings of all NameNodes, or of one. */
   | { readonly op: 'settings'; readonly settings: Partial<SimulatorSettings>; readonly of?: Which }
   | ({ readonly op: 'calls' } & CallFilter)
@@ -114,6 +116,7 @@ export interface ControlResults {
   lag: null;
   blockReports: null;
   loseAnswers: null;
+  garble: null;
   settings: null;
   calls: LoggedCall[];
   counts: Record<string, number>;

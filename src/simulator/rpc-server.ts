@@ -1,6 +1,6 @@
 /**
  * The RPC server of one simulated NameNode: listens, reads calls, queues them, lets the NameNode execute them and sends the answers.
- * Faults are made here: a server can stop, hang, be slow in one method, or lose answers.
+ * Faults are made here: a server can stop, hang, be slow in one method, lose answers, or garble them.
  */
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
@@ -21,6 +21,12 @@ import type { ServiceTime } from './service-time.ts';
 import { sampleServiceMs, seededRandom, seedFor } from './service-time.ts';
 
 export const HOST = '127.0.0.1';
+
+/** What is no answer: a frame whose header nobody can read, and the words of another protocol, whose first ones read as a length. */
+const GARBAGE = [
+  Buffer.from('00000008ffffffffffffffff', 'hex'),
+  Buffer.from('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'),
+] as const;
 
 /** What happens to calls that find the queue full: reading stops, or the client is told so (and closed). */
 export type Overflow = 'block' | 'busy' | 'disconnect';
@@ -65,6 +71,9 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
   readonly #blocked: QueuedCall[] = [];
   /** Answers still to be lost, by method. */
   readonly #lost = new Map<string, number>();
+  /** Answers are garbage, one kind after the other. */
+  garbles = false;
+  #garbled = 0;
   #server: Server | null = null;
   #hung: HangMode | null = null;
   #lagTimer: NodeJS.Timeout | null = null;
@@ -311,7 +320,10 @@ export class RpcServer implements ConnectionOwner<ServedMethod, Caller> {
       connection.destroy();
       return;
     }
-    this.#delivery.send(connection, encodeOutcome(call, outcome, this.stateId()));
+    const answer = this.garbles
+      ? (GARBAGE[this.#garbled++ % GARBAGE.length] as Buffer)
+      : encodeOutcome(call, outcome, this.stateId());
+    this.#delivery.send(connection, answer);
   }
 
   #unblock(): void {

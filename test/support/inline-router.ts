@@ -23,8 +23,8 @@ export interface MountRecord {
 }
 
 export interface InlineRouterOptions {
-  /** Ports of each nameservice's NameNodes. */
-  readonly nameservices: Readonly<Record<string, number | readonly number[]>>;
+  /** Ports of each nameservice's NameNodes, or `NAME:PORT` for those that have to be looked up. */
+  readonly nameservices: Readonly<Record<string, Place | readonly Place[]>>;
   /** `/path=ns:/path`, or a record as in a mounts file. */
   readonly mounts: readonly (string | MountRecord)[];
   /** Hadoop keys. */
@@ -34,6 +34,8 @@ export interface InlineRouterOptions {
   /** A router of the same nameservices, of whose process this is another worker: it shares what all threads of a process know. */
   readonly beside?: InlineRouter;
 }
+
+type Place = number | string;
 
 const HOST = '127.0.0.1';
 const ONE_THREAD = 1;
@@ -85,7 +87,7 @@ export class InlineRouter implements AsyncDisposable {
     const topology: Topology = {
       nameservices: Object.entries(nameservices).map(([id, ports]) => ({
         id,
-        namenodes: [ports].flat().map((port, i) => ({ id: `nn${i}`, host: HOST, port })),
+        namenodes: [ports].flat().map((place, i) => ({ id: `nn${i}`, ...addressOf(place) })),
       })),
     };
     const overrides = Object.entries(keys).map(([key, value]) => ({ key, value, origin: 'test' }));
@@ -193,6 +195,12 @@ export function snapshotOf(
   const entries = parseMounts(JSON.stringify(records), 'mounts', { routerUser, superGroup, nowMs: 1_700_000_000_000 });
   const names = nameservices.map(({ id }) => id);
   return MountSnapshot.from(buildSnapshot(entries, names, epoch, null));
+}
+
+function addressOf(place: Place): { host: string; port: number } {
+  if (typeof place === 'number') return { host: HOST, port: place };
+  const [host = '', port] = place.split(':');
+  return { host, port: Number(port) };
 }
 
 function recordOf(spec: string): MountRecord {
