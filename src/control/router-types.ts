@@ -6,6 +6,7 @@ import type { MountEntry } from '../mount/entry.ts';
 import type { FigureName } from '../observer/shared/figures.ts';
 import type { StateWords } from '../observer/shared/state-words.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
+import type { CounterName } from '../shared/counters.ts';
 import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 import type { StoreDriver } from '../state-store/driver.ts';
 import type { Federation } from './federation.ts';
@@ -19,6 +20,14 @@ export interface RouterVersion {
   readonly compileInfo: string;
   /** ms since 1970. */
   readonly startedMs: number;
+}
+
+/** Bytes that wait in the rings between acceptors and workers, of all pairs together; 0 with the inline hand-off. */
+export interface RingLevels {
+  readonly calls: number;
+  readonly replies: number;
+  /** What they hold in each direction. */
+  readonly capacity: number;
 }
 
 /** What administration and the HTTP server work on; see admin/administration.ts. */
@@ -36,6 +45,8 @@ export interface RouterServices {
   readonly admission: () => Sums[];
   /** What callers cost; null: nobody's cost is counted. */
   readonly scheduler: () => SchedulerReport | null;
+  readonly counters: () => Record<CounterName, number>;
+  readonly rings: () => RingLevels;
   readonly groups: Groups;
   readonly impersonation: Impersonation;
   /** Gives new settings to every thread that calls wait in, and to those that take the place of one that died. */

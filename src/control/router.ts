@@ -2,7 +2,8 @@ import { Demand } from '../admission/shared/demand.ts';
 import { readFigures as readAdmissionFigures } from '../admission/shared/figures.ts';
 import { createAdmissionMemory } from '../admission/shared/memory.ts';
 import { Groups, readGroupOptions } from '../config/groups.ts';
-import { makeRingPlumbing } from '../handoff/ring-end.ts';
+import { bytesWaitingIn } from '../handoff/ring.ts';
+import { makeRingPlumbing, type RingPlumbing } from '../handoff/ring-end.ts';
 import { readFigures } from '../observer/shared/figures.ts';
 import { createObserverMemory, openObserverMemory } from '../observer/shared/memory.ts';
 import type { StateWords } from '../observer/shared/state-words.ts';
@@ -24,6 +25,7 @@ import { requireFreePort } from './port-probe.ts';
 import {
   ListenError,
   type OpenAdministration,
+  type RingLevels,
   type RouterOptions,
   type RouterServices,
   type RunningRouter,
@@ -66,6 +68,8 @@ class Router implements RunningRouter, ThreadEvents {
   readonly #workers: ThreadPool | null;
   readonly #federation: Federation;
   readonly #scheduler: SharedScheduler;
+  /** By acceptor and worker. */
+  readonly #rings = new Map<string, Pick<RingPlumbing, 'calls' | 'replies'>>();
   readonly #stateWords: StateWords | null;
   readonly #groups: Groups;
   readonly #impersonation: Impersonation;
@@ -159,6 +163,8 @@ class Router implements RunningRouter, ThreadEvents {
         block: this.#block,
         observerReads: this.#observerReads(),
         scheduler: () => this.#scheduler.report(),
+        counters: () => readCounters(this.#share.counters),
+        rings: () => this.#ringLevels(),
         admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
         groups: this.#groups,
         impersonation: this.#impersonation,
@@ -356,9 +362,20 @@ class Router implements RunningRouter, ThreadEvents {
   #connect(acceptor: RouterThread, worker: RouterThread): void {
     if (!acceptor.ready || !worker.ready) return;
     const { acceptorEnd, workerEnd } = makeRingPlumbing(RING_BYTES);
+    this.#rings.set(`${acceptor.index} ${worker.index}`, acceptorEnd);
     worker.tell({ kind: 'link', peer: acceptor.index, plumbing: workerEnd }, [workerEnd.port]);
     acceptor.tell({ kind: 'link', peer: worker.index, plumbing: acceptorEnd }, [acceptorEnd.port]);
     if (this.#drain === null) this.#listeners.serve(acceptor);
+  }
+
+  #ringLevels(): RingLevels {
+    let calls = 0;
+    let replies = 0;
+    for (const ring of this.#rings.values()) {
+      calls += bytesWaitingIn(ring.calls);
+      replies += bytesWaitingIn(ring.replies);
+    }
+    return { calls, replies, capacity: this.#rings.size * RING_BYTES };
   }
 
   // --- end

@@ -62,6 +62,12 @@ export function createRing(bytes: number): SharedArrayBuffer {
   return memory;
 }
 
+/** Bytes of records that wait in a ring, for whoever looks at it from outside. */
+export function bytesWaitingIn(memory: SharedArrayBuffer): number {
+  const words = new Int32Array(memory, 0, RECORDS_AT / 4);
+  return (Atomics.load(words, RingIndex.PRODUCED) - Atomics.load(words, RingIndex.CONSUMED)) | 0;
+}
+
 /** Bytes for records in `memory`; throws when it was not made by `createRing`. */
 function capacityOf(memory: SharedArrayBuffer): number {
   const capacity = memory.byteLength - RECORDS_AT;

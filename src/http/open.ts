@@ -7,6 +7,7 @@ import type { RouterServices, RouterVersion } from '../control/router-types.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
 import { api } from './api/api.ts';
 import type { RouterView } from './api/parts.ts';
+import { viewClients } from './api/view-clients.ts';
 import { viewNameservices } from './api/view-nameservices.ts';
 import { viewObservers } from './api/view-observers.ts';
 import { viewQueues } from './api/view-queues.ts';
@@ -26,7 +27,7 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block, observerReads, admission, scheduler }: RouterServices,
+  { federation, block, observerReads, admission, scheduler, counters, rings }: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
   const { mounts, router, access } = administration;
@@ -68,6 +69,8 @@ export async function openHttp(
           observers: () => viewObservers(topology, settings, block, federation.membership, observerReads),
           queues: () => viewQueues(topology, admission()),
           scheduler,
+          clients: () => viewClients(counters()),
+          rings,
           routers,
           now: Date.now,
         },

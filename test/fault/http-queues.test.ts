@@ -38,6 +38,8 @@ interface Queue {
 }
 
 interface Queues {
+  readonly clients: { readonly open: number; readonly callsOutstanding: number };
+  readonly rings: { readonly calls: number; readonly replies: number; readonly capacity: number };
   readonly nameservices: readonly [Queue];
   readonly scheduler: { readonly volume: number; readonly top: readonly { name: string; volume: number }[] } | null;
 }
@@ -88,6 +90,10 @@ describe.each([
       const queues = await queuesOf(router);
       return queues.scheduler?.volume === 40 && queues.nameservices[0].inFlight === 0 && queues;
     }, 'all was told');
+    await waitUntil(async () => {
+      const { clients: levels, rings } = await queuesOf(router);
+      return levels.open === 4 && levels.callsOutstanding === 0 && rings.calls + rings.replies === 0;
+    }, 'nothing is on its way');
     const [queue] = nameservices;
     expect(queue.passed + queue.waited).toBe(40);
     expect(queue.waiting).toBe(0);

@@ -9,10 +9,12 @@ import { Configuration } from '../../src/config/configuration.ts';
 import { type HttpSettings, readHttpSettings } from '../../src/config/http-settings.ts';
 import { api } from '../../src/http/api/api.ts';
 import type { ApiParts, NameserviceView } from '../../src/http/api/parts.ts';
+import { viewClients } from '../../src/http/api/view-clients.ts';
 import { viewQueues } from '../../src/http/api/view-queues.ts';
 import { type HttpPart, HttpServer } from '../../src/http/http-server.ts';
 import { Login } from '../../src/http/login.ts';
 import { TokenFile } from '../../src/http/tokens.ts';
+import { createCounters, readCounters } from '../../src/shared/counters.ts';
 import type { Topology } from '../../src/shared/settings.ts';
 import { AdminRig, type AdminRigOptions, KNOWN, ROUTER_USER } from './admin-rig.ts';
 import { observedNs0 } from './observed.ts';
@@ -82,6 +84,8 @@ export class HttpRig implements AsyncDisposable {
       nameservices: () => KNOWN.map((id) => viewOf(id, router.disabledNameservices())),
       observers: () => observedNs0(),
       scheduler: () => this.schedulerReport,
+      clients: () => viewClients(readCounters(createCounters(1))),
+      rings: () => ({ calls: 0, replies: 0, capacity: 0 }),
       queues: () => viewQueues(KNOWN_TOPOLOGY, readFigures(this.#admission.figures, KNOWN.length)),
       routers: () =>
         (admin.routers?.all() ?? []).map(({ dateCreated: _, ...record }) => ({

@@ -2,6 +2,7 @@
 import type { MountVerbs } from '../../admin/mounts.ts';
 import type { RouterVerbs } from '../../admin/router-verbs.ts';
 import type { SchedulerReport } from '../../admission/scheduler/decay-scheduler.ts';
+import type { RingLevels } from '../../control/router-types.ts';
 import type { MountDefaults } from '../../mount/entry.ts';
 import type { FigureName } from '../../observer/shared/figures.ts';
 import type { RouterRecord } from '../../state-store/records.ts';
@@ -19,6 +20,9 @@ export interface ApiParts {
   queues(): readonly QueueView[];
   /** What callers cost; null: nobody's cost is counted. */
   scheduler(): SchedulerReport | null;
+  clients(): ClientsView;
+  /** Bytes that wait between acceptors and workers. */
+  rings(): RingLevels;
   /** By their records; this one alone without a State Store. Throws RemoteException while the store has not been read. */
   routers(): readonly RouterView[];
   /** Wall clock, ms since 1970. */
@@ -69,6 +73,34 @@ export interface ObservedView {
     readonly leftAlone: boolean;
   }[];
   readonly figures: Readonly<Record<FigureName, number>>;
+}
+
+/** Connections of clients and what was refused or ended there; levels are at most a second old. */
+export interface ClientsView {
+  readonly open: number;
+  /** Of these, those that are not read from. */
+  readonly paused: number;
+  readonly callsOutstanding: number;
+  readonly unreadKib: number;
+  readonly refused: {
+    readonly connections: number;
+    readonly ofAddress: number;
+    readonly ofUser: number;
+    readonly handshakes: number;
+  };
+  readonly closed: {
+    readonly slowHandshake: number;
+    readonly slowSender: number;
+    readonly longFrame: number;
+    readonly slowReader: number;
+    readonly unreadReplies: number;
+    readonly idle: number;
+    readonly backOff: number;
+  };
+  /** Whatever found the memory budget used up. */
+  readonly memoryRefusals: number;
+  /** Times that a connection was not read from because of its calls in flight. */
+  readonly pausesInFlight: number;
 }
 
 /** A time below which a part of the calls stayed, in ms; counted in buckets whose bounds are an eighth apart. */

@@ -52,6 +52,47 @@ const QUEUE = answer(
   { title: 'Queue' },
 );
 
+const CLIENTS = answer(
+  {
+    open: { ...COUNT, description: 'connections (NumOpenConnections)' },
+    paused: { ...COUNT, description: 'of these, those that are not read from: too much of theirs is on its way' },
+    callsOutstanding: { ...COUNT, description: 'calls at the workers' },
+    unreadKib: { ...COUNT, description: 'answers that clients do not read, KiB' },
+    refused: answer(
+      {
+        connections: { ...COUNT, description: 'above ipc.server.max.connections, or while the router stops' },
+        ofAddress: { ...COUNT, description: 'too many of one address' },
+        ofUser: { ...COUNT, description: 'too many of one user' },
+        handshakes: COUNT,
+      },
+      { title: 'ClientsRefused' },
+    ),
+    closed: answer(
+      {
+        slowHandshake: COUNT,
+        slowSender: { ...COUNT, description: 'the rest of a frame did not come in time' },
+        longFrame: COUNT,
+        slowReader: { ...COUNT, description: 'answers unread for too long' },
+        unreadReplies: { ...COUNT, description: 'too many answers unread' },
+        idle: COUNT,
+        backOff: { ...COUNT, description: 'told to go because the router is busy (RpcClientBackoffDisconnected)' },
+      },
+      { title: 'ClientsClosed', description: 'connections that the router has ended, since the start' },
+    ),
+    memoryRefusals: { ...COUNT, description: 'what found the memory budget used up' },
+    pausesInFlight: {
+      ...COUNT,
+      description: 'times that a connection was not read from because of its calls in flight',
+    },
+  },
+  { title: 'Clients' },
+);
+
+const RINGS = answer(
+  { calls: COUNT, replies: COUNT, capacity: { ...COUNT, description: 'what they hold in each direction' } },
+  { title: 'Rings', description: 'bytes that wait between acceptors and workers' },
+);
+
 const VOLUME = { type: 'number' } as const;
 
 const SCHEDULER: Schema = answer(
@@ -82,14 +123,15 @@ const SCHEDULER: Schema = answer(
 );
 
 /** What waits for each nameservice, and what is in flight there. */
-export function queueRoutes({ queues, scheduler }: ApiParts): AnyRoute[] {
+export function queueRoutes({ clients, rings, queues, scheduler }: ApiParts): AnyRoute[] {
   const readQueues: ApiRoute = {
     method: 'GET',
     path: '/queues',
     operation: 'listQueues',
-    summary: 'calls that wait for each nameservice and those in flight there, what was refused, and times',
-    answer: answer({ nameservices: list(QUEUE), scheduler: SCHEDULER }),
-    run: () => ({ nameservices: queues(), scheduler: scheduler() }),
+    summary:
+      'what is on its way from stage to stage: calls that wait for each nameservice and those in flight there, what was refused, and times',
+    answer: answer({ clients: CLIENTS, rings: RINGS, nameservices: list(QUEUE), scheduler: SCHEDULER }),
+    run: () => ({ clients: clients(), rings: rings(), nameservices: queues(), scheduler: scheduler() }),
   };
   return [readQueues];
 }
