@@ -5,6 +5,7 @@ import { ByteClient, callFrame, contextFrame, PREAMBLE, prefixOf, readReply } fr
 import { directory, EchoNameNode } from '../support/echo-namenode.ts';
 import { InlineRouter } from '../support/inline-router.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { RouterProcess } from '../support/router-process.ts';
 import { waitUntil } from '../support/wait.ts';
 
 /** What one client may take of the router: beyond it that client waits or is told to go, and the others notice nothing. */
@@ -78,6 +79,24 @@ describe('connections', () => {
     await waitUntil(() => router.acceptor.openConnections === 2, 'there is room');
     using third = await RawClient.connect(router, { user: 'alice' });
     await third.result(CALL);
+  });
+
+  it.each(['address', 'user'])('are counted over all acceptors: by %s', async (of) => {
+    await using router = await RouterProcess.start({
+      nameservices: { ns0: [{ port: namenode.port }] },
+      mounts: ['/a=ns0:/a'],
+      args: ['--acceptors', '3', '--set', `switchyard.client.connections-per-${of}=4`],
+    });
+    const clients: RawClient[] = [];
+    const trouble: string[] = [];
+    for (let i = 0; i < 12; i++) {
+      const client = await RawClient.connect(router, { user: 'alice' });
+      clients.push(client);
+      await client.result(CALL).catch((error: Error) => trouble.push(error.message));
+    }
+    expect(trouble.length).toBe(8);
+    expect(router.log).toMatch(/refused: .* 4 connections, the limit \(switchyard\.client\.connections-per-/);
+    for (const client of clients) client[Symbol.dispose]();
   });
 
   it('whose peers may have vanished are asked by TCP', async () => {
@@ -158,22 +177,6 @@ describe('a client that owes something', () => {
     expect(router.acceptor.patienceMs(3_600_000)).toBe(10_000);
     expect(router.acceptor.patienceMs(500)).toBe(500);
   });
-
-  it('owes nothing while it is not read from', async () => {
-    await using router = await startWith({ 'client.frame.timeout': '1ms', 'client.calls-in-flight': '1' });
-    namenode.hold();
-    using client = await ByteClient.connect(router);
-    const [second, third] = [callFrame({ callId: 2 }), callFrame({ callId: 3 })];
-    client.send(OPEN, callFrame({ callId: 1 }), second, third.subarray(0, 20));
-    await namenode.until(() => namenode.held === 1, 'the first call is in flight');
-    await sweeps(router, 2);
-    expect(client.ended).toBe('');
-    client.send(third.subarray(20));
-    namenode.release();
-    for (const callId of [1, 2, 3]) {
-      expect(readReply(await client.nextFrame()).header).toMatchObject({ callId, status: 'SUCCESS' });
-    }
-  });
 });
 
 /** The acceptor has looked at all connections so many times. */
@@ -246,6 +249,27 @@ describe('a client that never reads', () => {
     await waitUntil(() => router.block.usedKib === 0, 'its memory is free');
     await waitUntil(() => router.acceptor.outstanding.count === 0, 'its calls have ended');
     await honest.result(CALL);
+  });
+
+  it('owes nothing while it is not read from', async () => {
+    namenode.answers['getListing'] = () => ({ dirList: { partialListing: PAGE, remainingEntries: 0 } });
+    await using router = await startWith({ 'client.frame.timeout': '1h' });
+    using client = await ByteClient.connect(router);
+    client.socket.pause();
+    const calls = Array.from({ length: 40 }, () => LISTING);
+    client.send(OPEN, ...calls, LISTING.subarray(0, 20));
+    await waitUntil(() => router.acceptor.paused === 1, 'it is not read from');
+    const connection = router.acceptor.connectionOf(0);
+    expect(connection?.owedSinceMs).toBeGreaterThan(0);
+    const muchLater = performance.now() + 7_200_000;
+    connection?.checkOverdue(muchLater);
+    expect(router.count('slowSendersClosed')).toBe(0);
+    client.socket.resume();
+    for (const _ of calls) await client.nextFrame();
+    await waitUntil(() => router.acceptor.paused === 0, 'it is read from again');
+    connection?.checkOverdue(muchLater);
+    expect(router.count('slowSendersClosed')).toBe(1);
+    await client.whole();
   });
 
   it('may be owed one answer of any length, more than sockets buffer', async () => {
