@@ -63,7 +63,7 @@ export function readSettings(
       ? readCount(configuration, 'ipc.ping.interval', 1)
       : MAX_TIMER_MS,
     hungAfterMs: configuration.readDurationMs('switchyard.namenode.hung-after'),
-    callBudgetMs: configuration.readDurationMs('switchyard.call.budget'),
+    callBudgetMs: readCallBudget(configuration),
     namenodeTcpNoDelay: configuration.readBoolean('ipc.client.tcpnodelay'),
     proxyUser: configuration.readList('dfs.namenode.ip-proxy-users').length > 0 ? routerUser : '',
     callerContextSeparator: readSeparator(configuration),
@@ -164,6 +164,13 @@ function readDuration(configuration: Configuration, key: string, minMs: number):
   const ms = configuration.readDurationMs(key);
   if (ms < minMs) throw configuration.error(key, 'too short', `allowed: ${minMs} ms or more`);
   return ms;
+}
+
+/** Clients have given a call up when their own time-out has passed; a twelfth of that is left for the answer to reach them. */
+function readCallBudget(configuration: Configuration): number {
+  const budgetMs = configuration.readDurationMs('switchyard.call.budget');
+  const clientMs = configuration.readInteger('ipc.client.rpc-timeout.ms');
+  return clientMs > 0 ? Math.min(budgetMs, Math.floor((clientMs * 11) / 12)) : budgetMs;
 }
 
 function timerMs(ms: number): number {

@@ -286,6 +286,17 @@ describe('settings', () => {
   });
 
   it.each([
+    ['110s', '120000', 110_000],
+    ['110s', '60000', 55_000],
+    ['50s', '60000', 50_000],
+    ['200s', '0', 200_000],
+    ['200s', '-1', 200_000],
+  ])('ends calls before their clients give up: a budget of %s, a time-out of %s', (budget, timeout, callBudgetMs) => {
+    const settings = settingsOf({ 'switchyard.call.budget': budget, 'ipc.client.rpc-timeout.ms': timeout });
+    expect(settings.callBudgetMs).toBe(callBudgetMs);
+  });
+
+  it.each([
     ['0', 0],
     ['1', 100],
     ['0.5f', 50],

@@ -17,7 +17,7 @@ export const IPC_KEYS: readonly Key[] = [
     { name: 'ipc.client.low-latency', type: 'bool', default: 'false', status: 'ignored', meaning: 'Low-delay traffic class' },
     { name: 'ipc.client.ping', type: 'bool', default: 'true', status: 'used', meaning: 'Ping NameNodes' },
     { name: 'ipc.ping.interval', type: 'int', default: '60000', status: 'used', unit: 'ms', meaning: 'Ping period' },
-    { name: 'ipc.client.rpc-timeout.ms', type: 'int', default: '120000', status: 'understood', unit: 'ms', meaning: 'Response timeout, 0 = none' },
+    { name: 'ipc.client.rpc-timeout.ms', type: 'int', default: '120000', status: 'used', unit: 'ms', meaning: 'Response timeout of clients, 0 = none; at most 11/12 of it are spent on a call (switchyard.call.budget)' },
     { name: 'ipc.client.bind.wildcard.addr', type: 'bool', default: 'false', status: 'ignored', meaning: 'Bind outgoing sockets to wildcard' },
     { name: 'ipc.client.fallback-to-simple-auth-allowed', type: 'bool', default: 'false', status: 'later', meaning: 'Allow simple-auth fallback' },
     { name: 'ipc.client.async.calls.max', type: 'int', default: '100', status: 'ignored', meaning: 'Async calls limit' },
