@@ -13,7 +13,7 @@ import { readArguments, readNames, readNumber, readWhole } from '../harness/argu
 import { pinThisProcess, stopAll } from '../harness/children.ts';
 import { makeRunDirectory } from '../harness/run-directory.ts';
 import { FAULTS, type Fault, Namenodes } from '../pressure/namenodes.ts';
-import { type RunningPeer, startPeers } from '../pressure/peers.ts';
+import { type RunningRouter, startPeers } from '../pressure/peers.ts';
 import { COMMON_OPTIONS, describePlan, progress, readCommonPlan, writeResults } from '../pressure/plan.ts';
 import { type Figures, type Pair, summarise } from './figures.ts';
 import { type Leg, type LegOptions, measureSick, measureWell } from './leg.ts';
@@ -23,13 +23,14 @@ const values = readArguments({
   ...COMMON_OPTIONS,
   cases: { type: 'string' },
   pairs: { type: 'string' },
+  seconds: { type: 'string' },
   nameservices: { type: 'string' },
   rate: { type: 'string' },
   closed: { type: 'boolean', default: false },
   connections: { type: 'string' },
   calls: { type: 'string' },
 });
-const plan = readCommonPlan(values);
+const plan = readCommonPlan(values, false);
 const faults = readNames(values, 'cases', FAULTS);
 const pairs = readWhole(values, 'pairs', 1, 1_000, plan.quick ? 1 : 9);
 const seconds = readNumber(values, 'seconds', 1, 3_600, plan.quick ? 2 : 5);
@@ -74,8 +75,8 @@ try {
   await stopAll();
 }
 
-async function measureFault(fault: Fault, options: LegOptions, peers: readonly RunningPeer[]): Promise<Figures[]> {
-  const measured = new Map<RunningPeer, Pair[]>(peers.map((peer) => [peer, []]));
+async function measureFault(fault: Fault, options: LegOptions, peers: readonly RunningRouter[]): Promise<Figures[]> {
+  const measured = new Map<RunningRouter, Pair[]>(peers.map((peer) => [peer, []]));
   for (let i = 0; i < pairs; i++) {
     for (const peer of peers) {
       const pair = await measurePair(
@@ -100,8 +101,8 @@ async function measureFault(fault: Fault, options: LegOptions, peers: readonly R
 async function measurePair(
   fault: Fault,
   options: LegOptions,
-  peer: RunningPeer,
-  all: readonly RunningPeer[],
+  peer: RunningRouter,
+  all: readonly RunningRouter[],
   last: Leg | undefined,
 ): Promise<Pair> {
   if (last !== undefined) {

@@ -80,7 +80,7 @@ export class Namenodes implements AsyncDisposable {
 
   /** Port of the first NameNode, which is the active one. */
   portOf(id: string): number {
-    return this.simulator.nameservices.find((each) => each.id === id)?.namenodes[0]?.port ?? 0;
+    return this.nameservices.find((each) => each.id === id)?.namenodes[0]?.port ?? 0;
   }
 
   async makeSick(id: string, fault: Fault): Promise<void> {
