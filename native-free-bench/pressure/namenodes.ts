@@ -18,7 +18,7 @@ export const FAULT_MEANINGS: Readonly<Record<Fault, string>> = {
 
 /** A mount of order HASH_ALL over all nameservices: calls to it fan out. */
 export const ALL_MOUNT = '/all';
-export const FILES_OF_EACH = 64;
+export const FILES_OF_EACH = 16;
 const SERVICE_MS = 1;
 const SLOWER = 100;
 const FLAP_MS = 1_000;
