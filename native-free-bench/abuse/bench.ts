@@ -16,7 +16,7 @@ import { type Driven, drive } from '../harness/drive.ts';
 import { readDescriptorLimit } from '../harness/process-meter.ts';
 import { makeRunDirectory } from '../harness/run-directory.ts';
 import { startStub } from '../harness/running-stub.ts';
-import { Namenodes } from '../pressure/namenodes.ts';
+import { SimulatedNamenodes } from '../pressure/namenodes.ts';
 import { DIRECT, type RunningPeer, startPeers, takeAlone } from '../pressure/peers.ts';
 import { COMMON_OPTIONS, describePlan, progress, readCommonPlan, writeResults } from '../pressure/plan.ts';
 import { readState, settle, Watch } from '../pressure/state.ts';
@@ -67,7 +67,7 @@ const greedyRate = (GREED * rate) / USERS;
 const directory = makeRunDirectory('abuse');
 pinThisProcess(plan.cores.toolCores);
 
-await using namenodes = await Namenodes.start(NAMESERVICES);
+await using namenodes = await SimulatedNamenodes.start(NAMESERVICES);
 try {
   const conditions =
     `${describePlan(plan)}; ${NAMESERVICES} nameservices, calls take 1 ms; the others: ${USERS} users, together ${rate} calls/s over ` +
@@ -95,7 +95,7 @@ try {
 
 async function measureAttack(attack: Attack, peers: readonly RunningPeer[]): Promise<Figures[]> {
   const measured = new Map<RunningPeer, Pair[]>(peers.map((peer) => [peer, []]));
-  await setCap(attack === 'greedy-user' ? capOf() : 0);
+  await namenodes.setCap(attack === 'greedy-user' ? capOf() : 0);
   for (let i = 0; i < pairs; i++) {
     for (const peer of peers) {
       const first = await measure(attack, peer, peers, i % 2 === 1);
@@ -107,7 +107,7 @@ async function measureAttack(attack: Attack, peers: readonly RunningPeer[]): Pro
       );
     }
   }
-  await setCap(0);
+  await namenodes.setCap(0);
   return [...measured].map(([peer, own]) => summarise(attack, peer.peer, own));
 }
 
@@ -187,8 +187,4 @@ async function startAttacker(attack: Attack, peer: RunningPeer): Promise<Child> 
 
 function capOf(): number {
   return Math.round((greedyRate + rate) * GREEDY_CAP);
-}
-
-async function setCap(callsPerSecond: number): Promise<void> {
-  await namenodes.simulator.control({ op: 'settings', settings: { callsPerSecond } });
 }

@@ -11,7 +11,7 @@
 import { readArguments, readNumber, readWhole } from '../harness/arguments.ts';
 import { pinThisProcess, stopAll } from '../harness/children.ts';
 import { makeRunDirectory } from '../harness/run-directory.ts';
-import { Namenodes } from '../pressure/namenodes.ts';
+import { SimulatedNamenodes } from '../pressure/namenodes.ts';
 import { startPeers } from '../pressure/peers.ts';
 import { COMMON_OPTIONS, describePlan, progress, readCommonPlan, writeResults } from '../pressure/plan.ts';
 import { measureCapacity, measureOverload, type OverloadOptions } from './measure.ts';
@@ -38,7 +38,7 @@ const isFair = values['fair'] === true;
 const directory = makeRunDirectory('overload');
 pinThisProcess(plan.cores.toolCores);
 
-await using namenodes = await Namenodes.start(1);
+await using namenodes = await SimulatedNamenodes.start(1);
 try {
   const conditions =
     `${describePlan(plan)}; a NameNode that does ${cap} calls/s at the most, ${cap * offered} calls/s asked for ${seconds} s by ` +
@@ -46,7 +46,7 @@ try {
   process.stdout.write(`${conditions}\n\n`);
   const peers = await startPeers({ ...plan, namenodes, directory, isFair, progress });
   // After the warm-up of the Java Routers, which is none of its business.
-  await namenodes.simulator.control({ op: 'settings', settings: { callsPerSecond: cap } });
+  await namenodes.setCap(cap);
   const options: OverloadOptions = {
     namenodes,
     nameservice: namenodes.ids[0] as string,

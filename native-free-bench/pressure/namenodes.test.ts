@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HdfsClient } from '../../src/control/hdfs-client.ts';
 import { RemoteError, RpcError } from '../../src/control/rpc-client.ts';
-import { ALL_MOUNT, FAULTS, FILES_OF_EACH, Namenodes } from './namenodes.ts';
+import { ALL_MOUNT, FAULTS, FILES_OF_EACH, SimulatedNamenodes } from './namenodes.ts';
 
 const SICK = 'ns1';
 const PATIENCE_MS = 60;
-let namenodes: Namenodes;
+let namenodes: SimulatedNamenodes;
 
 beforeAll(async () => {
-  namenodes = await Namenodes.start(2);
+  namenodes = await SimulatedNamenodes.start(2);
 });
 
 afterAll(async () => await namenodes[Symbol.asyncDispose]());
@@ -33,6 +33,7 @@ async function outcomeOf(id: string, timeoutMs = PATIENCE_MS): Promise<string> {
 const MET = {
   dead: 'CONNECT',
   hung: 'TIMEOUT',
+  standby: 'org.apache.hadoop.ipc.StandbyException',
   slow: 'TIMEOUT',
   erroring: 'org.apache.hadoop.ipc.RetriableException',
   flapping: 'CONNECT',

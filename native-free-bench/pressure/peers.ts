@@ -51,6 +51,8 @@ export interface PeersOptions {
   readonly directory: RunDirectory;
   /** Load of a Java Router on all cores before it has one of its own. */
   readonly javaWarmupSeconds: number;
+  /** The NameNodes are in a JVM too: the first router warms it up, whichever it is. */
+  readonly areNamenodesCold?: boolean;
   /** Call queue and scheduler: Hadoop's fair ones instead of first come, first served. */
   readonly isFair: boolean;
   readonly progress: (line: string) => void;
@@ -83,7 +85,8 @@ export async function startPeers(options: PeersOptions): Promise<RunningRouter[]
   for (const peer of options.peers) {
     const started = isJava(peer) ? await startJava(peer, options) : await startOwn(peer, options);
     await awaitServing(started, options.namenodes);
-    if (isJava(peer)) await warmUp(started, options);
+    const isFirst = running.length === 0;
+    if (isJava(peer) || (isFirst && options.areNamenodesCold === true)) await warmUp(started, options);
     started.child.pause();
     running.push(started);
     options.progress(`${peer} is up`);
@@ -104,7 +107,7 @@ async function awaitServing(peer: RunningPeer, { nameservices }: Namenodes): Pro
 
 async function startOwn(peer: Peer, { namenodes, cores, directory, isFair }: PeersOptions): Promise<RunningRouter> {
   const configuration = join(directory.path, peer);
-  writeConfigFiles(configuration, namenodes.nameservices, namenodes.options);
+  writeConfigFiles(configuration, namenodes.nameservices, namenodes.config);
   const mountsFile = join(configuration, 'mounts.json');
   writeFileSync(
     mountsFile,
@@ -143,7 +146,7 @@ async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOpti
   const own = join(directory.path, peer);
   mkdirSync(own, { recursive: true });
   const conf = join(own, 'conf');
-  writeConfigFiles(conf, namenodes.nameservices, namenodes.options);
+  writeConfigFiles(conf, namenodes.nameservices, namenodes.config);
   const port = await findFreePort();
   const command = askJavaRouter({
     name: `Java Router (${peer})`,
