@@ -2,7 +2,7 @@
  * Bench of abuse: what callers see while another client does something unreasonable. Pairs of a leg without and one with it, in turn with the
  * other routers; all of them have Hadoop's fair call queue.
  *
- *   npm run bench:abuse -- [--cases greedy-user,storm,never-reads,big-frames,half-open] [--peers ring,inline,java,java-fair] [--pairs N]
+ *   npm run bench:abuse -- [--cases greedy-user,storm,never-reads,big-frames,half-open] [--peers direct,ring,inline,java,java-fair] [--pairs N]
  *     [--seconds S] [--rate CALLS_PER_SECOND] [--sockets N] [--java-warmup S] [--quick] [--json FILE] [--markdown FILE]
  *
  * It reports and does not judge: exit 1 only when it cannot measure. ../README.md says what each number means.
@@ -16,8 +16,8 @@ import { type Driven, drive } from '../harness/drive.ts';
 import { readDescriptorLimit } from '../harness/process-meter.ts';
 import { makeRunDirectory } from '../harness/run-directory.ts';
 import { startStub } from '../harness/running-stub.ts';
-import { Namenodes } from '../pressure/namenodes.ts';
-import { type RunningPeer, startPeers, takeAlone } from '../pressure/peers.ts';
+import { SimulatedNamenodes } from '../pressure/namenodes.ts';
+import { DIRECT, type RunningPeer, startPeers, takeAlone } from '../pressure/peers.ts';
 import { COMMON_OPTIONS, describePlan, progress, readCommonPlan, writeResults } from '../pressure/plan.ts';
 import { readState, settle, Watch } from '../pressure/state.ts';
 import { ATTACKS, type Attack, type Done } from './attacks.ts';
@@ -52,10 +52,11 @@ const values = readArguments({
   ...COMMON_OPTIONS,
   cases: { type: 'string' },
   pairs: { type: 'string' },
+  seconds: { type: 'string' },
   rate: { type: 'string' },
   sockets: { type: 'string' },
 });
-const plan = readCommonPlan(values);
+const plan = readCommonPlan(values, true);
 const attacks = readNames(values, 'cases', ATTACKS);
 const pairs = readWhole(values, 'pairs', 1, 1_000, plan.quick ? 1 : 9);
 const seconds = readNumber(values, 'seconds', 1, 3_600, plan.quick ? 2 : 5);
@@ -66,7 +67,7 @@ const greedyRate = (GREED * rate) / USERS;
 const directory = makeRunDirectory('abuse');
 pinThisProcess(plan.cores.toolCores);
 
-await using namenodes = await Namenodes.start(NAMESERVICES);
+await using namenodes = await SimulatedNamenodes.start(NAMESERVICES);
 try {
   const conditions =
     `${describePlan(plan)}; ${NAMESERVICES} nameservices, calls take 1 ms; the others: ${USERS} users, together ${rate} calls/s over ` +
@@ -77,7 +78,9 @@ try {
   await stub.child.ask(JSON.stringify({ delayMs: 0, replyBytes: ABUSED_REPLY_BYTES }));
   setPriority(stub.child.pid, LEAST_PRIORITY);
   namenodes.add(ABUSED, stub.port);
-  const peers = await startPeers({ ...plan, namenodes, directory, isFair: true, progress });
+  const routers = await startPeers({ ...plan, namenodes, directory, isFair: true, progress });
+  const direct: RunningPeer = { peer: DIRECT, port: namenodes.portOf(SHARED), http: '', child: undefined };
+  const peers: RunningPeer[] = [...(plan.hasDirect ? [direct] : []), ...routers];
   for (const peer of peers) await measure(null, peer, peers);
   const figures: Figures[] = [];
   for (const attack of attacks) figures.push(...(await measureAttack(attack, peers)));
@@ -92,7 +95,7 @@ try {
 
 async function measureAttack(attack: Attack, peers: readonly RunningPeer[]): Promise<Figures[]> {
   const measured = new Map<RunningPeer, Pair[]>(peers.map((peer) => [peer, []]));
-  await setCap(attack === 'greedy-user' ? capOf() : 0);
+  await namenodes.setCap(attack === 'greedy-user' ? capOf() : 0);
   for (let i = 0; i < pairs; i++) {
     for (const peer of peers) {
       const first = await measure(attack, peer, peers, i % 2 === 1);
@@ -104,7 +107,7 @@ async function measureAttack(attack: Attack, peers: readonly RunningPeer[]): Pro
       );
     }
   }
-  await setCap(0);
+  await namenodes.setCap(0);
   return [...measured].map(([peer, own]) => summarise(attack, peer.peer, own));
 }
 
@@ -148,14 +151,17 @@ function driveOthers(attack: Attack | null, peer: RunningPeer): Promise<Driven> 
     seconds,
     warmupSeconds: isGreed ? GREEDY_WARMUP_SECONDS : WARMUP_SECONDS,
     // The greedy user calls where the others do.
-    paths: namenodes.pathsOf(isGreed ? [SHARED] : namenodes.ids),
+    paths: namenodes.pathsOf(isGreed || peer.child === undefined ? [SHARED] : namenodes.ids),
     watchedPid: 0,
     cores: plan.cores.toolCores,
     env: directory.env,
   });
 }
 
+/** Without a router what is abused is the NameNode itself. */
 async function startAttacker(attack: Attack, peer: RunningPeer): Promise<Child> {
+  const target = attack === 'greedy-user' ? SHARED : ABUSED;
+  const port = peer.child === undefined && target === ABUSED ? namenodes.portOf(ABUSED) : peer.port;
   const child = new Child({
     name: `attacker (${attack})`,
     command: process.execPath,
@@ -165,7 +171,7 @@ async function startAttacker(attack: Attack, peer: RunningPeer): Promise<Child> 
         '--attack',
         attack,
         '--port',
-        String(peer.port),
+        String(port),
         '--path',
         `/${attack === 'greedy-user' ? SHARED : ABUSED}/f0`,
       ],
@@ -181,8 +187,4 @@ async function startAttacker(attack: Attack, peer: RunningPeer): Promise<Child> 
 
 function capOf(): number {
   return Math.round((greedyRate + rate) * GREEDY_CAP);
-}
-
-async function setCap(callsPerSecond: number): Promise<void> {
-  await namenodes.simulator.control({ op: 'settings', settings: { callsPerSecond } });
 }

@@ -1,7 +1,7 @@
 /** What callers saw without an attack and with it, and what the pairs came to. */
 
 import { median } from '../harness/table.ts';
-import type { Peer } from '../pressure/peers.ts';
+import type { RunningPeer } from '../pressure/peers.ts';
 import { moreStages, mostOfEach, type Stages, type State } from '../pressure/state.ts';
 import type { Attack, Done } from './attacks.ts';
 
@@ -28,7 +28,7 @@ export interface Pair {
 
 export interface Figures {
   readonly attack: Attack;
-  readonly peer: Peer;
+  readonly peer: RunningPeer['peer'];
   readonly pairs: number;
   /** Medians. */
   readonly calmP99Ms: number;
@@ -54,7 +54,7 @@ export interface Figures {
   readonly limitedLegs: number;
 }
 
-export function summarise(attack: Attack, peer: Peer, pairs: readonly Pair[]): Figures {
+export function summarise(attack: Attack, peer: RunningPeer['peer'], pairs: readonly Pair[]): Figures {
   const calm = pairs.map((pair) => pair.calm);
   const attacked = pairs.map((pair) => pair.attacked);
   const p99Ratios = pairs.map((pair) => pair.attacked.p99Ms / pair.calm.p99Ms);

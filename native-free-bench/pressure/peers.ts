@@ -19,6 +19,9 @@ import { ALL_MOUNT, type Namenodes } from './namenodes.ts';
 export const PEERS = ['ring', 'inline', 'java', 'java-fair'] as const;
 export type Peer = (typeof PEERS)[number];
 
+/** No router: the load calls one NameNode itself, to see what the machine and the tools do to each other. */
+export const DIRECT = 'direct' as const;
+
 export const PEER_MEANINGS: Readonly<Record<Peer, string>> = {
   ring: 'Switchyard, acceptors and workers apart',
   inline: 'Switchyard, each acceptor a worker too',
@@ -27,10 +30,17 @@ export const PEER_MEANINGS: Readonly<Record<Peer, string>> = {
 };
 
 export interface RunningPeer {
-  readonly peer: Peer;
+  readonly peer: Peer | typeof DIRECT;
   readonly port: number;
   /** Base of the HTTP API; '' where there is none. */
   readonly http: string;
+  /** Undefined for the direct connection. */
+  readonly child: Child | undefined;
+}
+
+/** A router that was started. */
+export interface RunningRouter extends RunningPeer {
+  readonly peer: Peer;
   readonly child: Child;
 }
 
@@ -41,6 +51,8 @@ export interface PeersOptions {
   readonly directory: RunDirectory;
   /** Load of a Java Router on all cores before it has one of its own. */
   readonly javaWarmupSeconds: number;
+  /** The NameNodes are in a JVM too: the first router warms it up, whichever it is. */
+  readonly areNamenodesCold?: boolean;
   /** Call queue and scheduler: Hadoop's fair ones instead of first come, first served. */
   readonly isFair: boolean;
   readonly progress: (line: string) => void;
@@ -68,12 +80,13 @@ export function isJava(peer: Peer): boolean {
 }
 
 /** Starts the peers one after the other; all are paused in the end. */
-export async function startPeers(options: PeersOptions): Promise<RunningPeer[]> {
-  const running: RunningPeer[] = [];
+export async function startPeers(options: PeersOptions): Promise<RunningRouter[]> {
+  const running: RunningRouter[] = [];
   for (const peer of options.peers) {
     const started = isJava(peer) ? await startJava(peer, options) : await startOwn(peer, options);
     await awaitServing(started, options.namenodes);
-    if (isJava(peer)) await warmUp(started, options);
+    const isFirst = running.length === 0;
+    if (isJava(peer) || (isFirst && options.areNamenodesCold === true)) await warmUp(started, options);
     started.child.pause();
     running.push(started);
     options.progress(`${peer} is up`);
@@ -88,12 +101,13 @@ export async function takeAlone(peer: RunningPeer, all: readonly RunningPeer[], 
 }
 
 async function awaitServing(peer: RunningPeer, { nameservices }: Namenodes): Promise<void> {
+  if (peer.child === undefined) return;
   for (const { id } of nameservices) await awaitFirstCall(peer.port, `/${id}/f0`, FIRST_CALL_MS);
 }
 
-async function startOwn(peer: Peer, { namenodes, cores, directory, isFair }: PeersOptions): Promise<RunningPeer> {
+async function startOwn(peer: Peer, { namenodes, cores, directory, isFair }: PeersOptions): Promise<RunningRouter> {
   const configuration = join(directory.path, peer);
-  writeConfigFiles(configuration, namenodes.nameservices, namenodes.options);
+  writeConfigFiles(configuration, namenodes.nameservices, namenodes.config);
   const mountsFile = join(configuration, 'mounts.json');
   writeFileSync(
     mountsFile,
@@ -128,11 +142,11 @@ async function startOwn(peer: Peer, { namenodes, cores, directory, isFair }: Pee
 }
 
 /** The settings that both variants of the comparison of speed have in common, HA nameservices, and the fairness policy. */
-async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOptions): Promise<RunningPeer> {
+async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOptions): Promise<RunningRouter> {
   const own = join(directory.path, peer);
   mkdirSync(own, { recursive: true });
   const conf = join(own, 'conf');
-  writeConfigFiles(conf, namenodes.nameservices, namenodes.options);
+  writeConfigFiles(conf, namenodes.nameservices, namenodes.config);
   const port = await findFreePort();
   const command = askJavaRouter({
     name: `Java Router (${peer})`,
@@ -162,7 +176,7 @@ async function startJava(peer: Peer, { namenodes, directory, isFair }: PeersOpti
 }
 
 /** On one core the compiler of a busy JVM starves: it is driven on all cores first, and only then moved to the core of the peers. */
-async function warmUp(running: RunningPeer, options: PeersOptions): Promise<void> {
+async function warmUp(running: RunningRouter, options: PeersOptions): Promise<void> {
   const { namenodes, cores, directory, javaWarmupSeconds, progress } = options;
   const endMs = performance.now() + javaWarmupSeconds * 1_000;
   while (performance.now() < endMs) {

@@ -6,11 +6,10 @@ import { JAVA_HEAP_GIB } from '../against/java-router.ts';
 import { type Arguments, readNames, readNumber, refuse } from '../harness/arguments.ts';
 import { type CoreSplit, describeMachine, type Machine, readMachine, splitCores, toJson } from '../harness/machine.ts';
 import { readAvailableMemoryBytes } from '../harness/process-meter.ts';
-import { isJava, PEERS, type Peer } from './peers.ts';
+import { DIRECT, isJava, PEERS, type Peer } from './peers.ts';
 
 export const COMMON_OPTIONS: ParseArgsOptionsConfig = {
   peers: { type: 'string' },
-  seconds: { type: 'string' },
   'java-warmup': { type: 'string' },
   quick: { type: 'boolean', default: false },
   json: { type: 'string' },
@@ -18,6 +17,8 @@ export const COMMON_OPTIONS: ParseArgsOptionsConfig = {
 };
 
 export interface CommonPlan {
+  /** `peers` has the direct connection too. */
+  readonly hasDirect: boolean;
   readonly peers: readonly Peer[];
   readonly quick: boolean;
   readonly javaWarmupSeconds: number;
@@ -29,9 +30,10 @@ const GIB = 1 << 30;
 const JAVA_OTHER_GIB = 0.5;
 const OTHERS_GIB = 2;
 
-/** Ends the program when this machine cannot do it. */
-export function readCommonPlan(values: Arguments): CommonPlan {
-  const peers = readNames(values, 'peers', PEERS);
+/** Ends the program when this machine cannot do it. `mayBeDirect`: the direct connection can stand among the peers. */
+export function readCommonPlan(values: Arguments, mayBeDirect: boolean): CommonPlan {
+  const named = readNames(values, 'peers', mayBeDirect ? [DIRECT, ...PEERS] : PEERS);
+  const peers = named.filter((name) => name !== DIRECT);
   const quick = values['quick'] === true;
   const needed = peers.filter(isJava).length * (JAVA_HEAP_GIB + JAVA_OTHER_GIB) + OTHERS_GIB;
   const available = readAvailableMemoryBytes() / GIB;
@@ -42,6 +44,7 @@ export function readCommonPlan(values: Arguments): CommonPlan {
     );
   }
   return {
+    hasDirect: named.includes(DIRECT),
     peers,
     quick,
     javaWarmupSeconds: readNumber(values, 'java-warmup', 0, 3_600, quick ? 5 : 60),

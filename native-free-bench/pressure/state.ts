@@ -23,6 +23,7 @@ const ANSWER_MS = 5_000;
 const LOOK_MS = 250;
 
 export async function readState(peer: RunningPeer): Promise<State> {
+  if (peer.child === undefined) return { rssBytes: 0, sockets: 0, stages: {} };
   const stages = await readStages(peer);
   const sample = readProcess(peer.child.pid);
   if (sample === null) throw new Error(`${peer.peer} has ended`);
