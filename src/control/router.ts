@@ -159,7 +159,8 @@ class Router implements RunningRouter, ThreadEvents {
         block: this.#block,
         observerReads: this.#observerReads(),
         scheduler: () => this.#scheduler.report(),
-        admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
+        admission: () =>
+          readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length, this.#levels),
         groups: this.#groups,
         impersonation: this.#impersonation,
         refreshAdmission: (admission) => this.#refreshAdmission(admission),
@@ -333,6 +334,11 @@ class Router implements RunningRouter, ThreadEvents {
     if (message.kind === 'snapshot' && thread.port !== null)
       announceFirst(this.#share.epochs, thread.thread, this.#federation.publisher.epoch);
     thread.tell(message);
+  }
+
+  /** Priority levels of the queues now. */
+  get #levels(): number {
+    return (this.#newAdmission ?? this.#options.settings.admission).levels;
   }
 
   #refreshAdmission(admission: AdmissionSettings): void {
