@@ -165,7 +165,8 @@ class Router implements RunningRouter, ThreadEvents {
         scheduler: () => this.#scheduler.report(),
         counters: () => readCounters(this.#share.counters),
         rings: () => this.#ringLevels(),
-        admission: () => readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length),
+        admission: () =>
+          readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length, this.#levels),
         groups: this.#groups,
         impersonation: this.#impersonation,
         refreshAdmission: (admission) => this.#refreshAdmission(admission),
@@ -339,6 +340,11 @@ class Router implements RunningRouter, ThreadEvents {
     if (message.kind === 'snapshot' && thread.port !== null)
       announceFirst(this.#share.epochs, thread.thread, this.#federation.publisher.epoch);
     thread.tell(message);
+  }
+
+  /** Priority levels of the queues now. */
+  get #levels(): number {
+    return (this.#newAdmission ?? this.#options.settings.admission).levels;
   }
 
   #refreshAdmission(admission: AdmissionSettings): void {

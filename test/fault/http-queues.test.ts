@@ -95,6 +95,7 @@ describe.each([
     const [queue] = nameservices;
     expect(queue.passed + queue.waited).toBe(40);
     expect(queue.waiting).toBe(0);
+    expect(queue.levels).toHaveLength(4);
     expect(queue.levels.every(({ waiting, overflowed }) => waiting === 0 && overflowed === 0)).toBe(true);
     expect(queue.queueTime.calls).toBe(queue.waited);
     expect(queue.processingTime.calls).toBe(40);
@@ -110,5 +111,7 @@ describe.each([
 
 it('without a fair queue nobody is counted', async () => {
   await using router = await start({});
-  expect((await queuesOf(router)).scheduler).toBe(null);
+  const { nameservices, scheduler } = await queuesOf(router);
+  expect(nameservices[0].levels).toHaveLength(1);
+  expect(scheduler).toBe(null);
 });

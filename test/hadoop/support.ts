@@ -367,7 +367,7 @@ export interface Endpoint extends AsyncDisposable {
 }
 
 /** The router takes changes from its start on: it would wait for other routers to know its mount table. Several may run at a time. */
-const OWN_KEYS = {
+export const OWN_KEYS: Readonly<Record<string, string>> = {
   'dfs.federation.router.safemode.enable': 'false',
   'dfs.federation.router.admin-address': '127.0.0.1:0',
 };

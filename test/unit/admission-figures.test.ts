@@ -47,6 +47,9 @@ it('figures of several threads are summed by nameservice', () => {
   expect(ns1?.histograms.queueTime[bucketOf(1.5)]).toBe(1);
   expect(ns1?.histograms.processingTime[bucketOf(3)]).toBe(1);
   expect(ns0?.histograms.queueTime.every((count) => count === 0)).toBe(true);
+  // Fewer levels than before: what the others had is over.
+  const [, fewer] = readFigures(shared, 2, 2);
+  expect(fewer?.levels).toEqual(Array.from({ length: 2 }, () => ({ waiting: 0, overflowed: 0 })));
 });
 
 describe('workers divide a window by demand', () => {

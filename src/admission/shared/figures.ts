@@ -106,7 +106,8 @@ export interface Sums {
   readonly histograms: Readonly<Record<HistogramName, Float64Array>>;
 }
 
-export function readFigures(shared: SharedArrayBuffer, nameservices: number): Sums[] {
+/** `levels`: how many there are now. What further ones had before other settings came into force is not told. */
+export function readFigures(shared: SharedArrayBuffer, nameservices: number, levels: number = MAX_LEVELS): Sums[] {
   const all = new Float64Array(shared);
   return Array.from({ length: nameservices }, (_, nameservice) => {
     const sums = new Float64Array(BLOCK);
@@ -114,7 +115,7 @@ export function readFigures(shared: SharedArrayBuffer, nameservices: number): Su
       for (let i = 0; i < BLOCK; i++) sums[i] = (sums[i] as number) + (all[from + i] as number);
     }
     const figures = Object.fromEntries(FIGURES.map((name, i) => [name, sums[i]])) as Record<FigureName, number>;
-    const levels = Array.from({ length: MAX_LEVELS }, (_, level) => ({
+    const byLevel = Array.from({ length: levels }, (_, level) => ({
       waiting: sums[FIGURES.length + level * BY_LEVEL] as number,
       overflowed: sums[FIGURES.length + level * BY_LEVEL + 1] as number,
     }));
@@ -124,6 +125,6 @@ export function readFigures(shared: SharedArrayBuffer, nameservices: number): Su
         return [name, sums.slice(from, from + BUCKETS)];
       }),
     ) as Record<HistogramName, Float64Array>;
-    return { figures, levels, histograms };
+    return { figures, levels: byLevel, histograms };
   });
 }

@@ -1,0 +1,2 @@
+import type { Rig } from './support.ts';
+export function defineRefreshTests(_rig: () => Rig): void {}
