@@ -130,6 +130,8 @@ export class Call extends WheelEntry {
   floor = -1;
   /** It goes to the NameNode as an observer, or is in flight to it so: then it also stands in the queue of such calls. */
   asObserver = false;
+  /** It has been there for longer than calls may, but its observer answers others. */
+  takesLong = false;
   /** A part of a call that observers may not answer: what a change looks at before is to be as new as it would be in a NameNode. */
   ofActive = false;
   /** No observer is asked any more; how many were, and how often it has waited for an msync; since when it waits, for that or an observer. */

@@ -42,6 +42,8 @@ export class ObserverReads {
   readonly #earlier: EarlierStates;
   /** Calls in flight to observers, in the order of sending; all have the same patience, so the first is the first to lose it. */
   readonly #asked = new CallQueue();
+  /** Calls that have lost it at observers that answer others (`takesLong`): they stay as long as those do. */
+  readonly #slow = new CallQueue();
   readonly #patience = new Deadline(() => this.#onImpatience());
   #hasLooked = false;
   readonly #state = new State();
@@ -108,7 +110,10 @@ export class ObserverReads {
 
   /** It has left its connection, answered or not. */
   onReleased(call: Call): void {
-    if (call.asObserver) this.#asked.remove(call);
+    if (!call.asObserver) return;
+    if (call.takesLong) this.#slow.remove(call);
+    else this.#asked.remove(call);
+    call.takesLong = false;
   }
 
   /**
@@ -290,33 +295,52 @@ export class ObserverReads {
   /** Calls that wait on an observer, maybe until it has caught up, for longer than they should. */
   #onImpatience(): void {
     const { clock, wheel } = this.#engine;
-    const beforeMs = clock.nowMs - this.settings.patienceMs;
-    const first = this.#asked.head;
-    if (first !== null && beforeMs - first.waitingSinceMs > STALL_MS && !this.#hasLooked) {
+    const { patienceMs } = this.settings;
+    if (clock.nowMs - this.#patience.wheelDueMs > STALL_MS && !this.#hasLooked) {
       this.#hasLooked = true;
       wheel.add(this.#patience, LOOK_MS);
       return;
     }
     this.#hasLooked = false;
-    for (let call = this.#asked.head; call !== null && call.waitingSinceMs <= beforeMs; call = this.#asked.head) {
-      if (this.#isSlow(call)) {
-        call.waitingSinceMs = clock.nowMs;
-        this.#asked.remove(call);
-        this.#asked.push(call);
-        continue;
-      }
-      const connection = call.connection as NameNodeConnection;
-      connection.giveUp(call);
-      // Another observer may be stuck as well, and the client has waited long enough.
-      call.leavesObservers = true;
-      call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
-      // Its answer may be there: there is no room towards a client for what came before it.
-      if (connection.held) this.#count(call, Figure.observerTimedOut);
-      else this.#leaveAlone(call, Figure.observerTimedOut);
-      this.goOn(call);
+    const beforeMs = clock.nowMs - patienceMs;
+    let oldestMs = Number.POSITIVE_INFINITY;
+    for (let left = this.#slow.length; left > 0 && this.#slow.head !== null; left--) {
+      oldestMs = Math.min(oldestMs, this.#lookAt(this.#slow.head, this.#slow));
     }
-    const oldest = this.#asked.head;
-    if (oldest !== null) wheel.add(this.#patience, oldest.waitingSinceMs - beforeMs);
+    for (let call = this.#asked.head; call !== null && call.waitingSinceMs <= beforeMs; call = this.#asked.head) {
+      oldestMs = Math.min(oldestMs, this.#lookAt(call, this.#asked));
+    }
+    const first = this.#asked.head;
+    if (first !== null) oldestMs = Math.min(oldestMs, first.waitingSinceMs);
+    if (oldestMs < Number.POSITIVE_INFINITY) wheel.add(this.#patience, oldestMs - beforeMs);
+  }
+
+  /**
+   * A call that has lost its patience stays only while its observer answers others; returns the last sign of life of that, from which the
+   * patience goes on, so that an observer that falls silent has it no longer than others. It stands in `from`.
+   */
+  #lookAt(call: Call, from: CallQueue): number {
+    if (!this.#isSlow(call)) {
+      this.#loseAtObserver(call);
+      return Number.POSITIVE_INFINITY;
+    }
+    from.remove(call);
+    call.takesLong = true;
+    this.#slow.push(call);
+    return this.#namenodeOf(call).lastByteMs;
+  }
+
+  /** The active gets it. */
+  #loseAtObserver(call: Call): void {
+    const connection = call.connection as NameNodeConnection;
+    connection.giveUp(call);
+    // Another observer may be stuck as well, and the client has waited long enough.
+    call.leavesObservers = true;
+    call.lastTrouble = `the observer ${this.#namenodeOf(call).address} did not answer within ${this.settings.patienceMs} ms`;
+    // Its answer may be there: there is no room towards a client for what came before it.
+    if (connection.held) this.#count(call, Figure.observerTimedOut);
+    else this.#leaveAlone(call, Figure.observerTimedOut);
+    this.goOn(call);
   }
 
   /** Its observer has what the call needs and answers others: the call takes long, elsewhere as well. A probe never should. */

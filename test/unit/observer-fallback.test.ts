@@ -210,6 +210,33 @@ describe('an observer that', () => {
   });
 });
 
+describe('an observer that answers others and then none', () => {
+  it('keeps what was slow no longer than what came later: patience goes on from its last sign of life', async () => {
+    const patienceMs = 500;
+    const rig = await start({
+      nameservices: { ns0: ['active', 'observer'] },
+      keys: { 'switchyard.observer.patience': `${patienceMs}ms` },
+    });
+    const [active, observer] = [rig.namenode(0), rig.namenode(1)];
+    [active.stateId, observer.stateId] = [AT_ACTIVE, AT_FIRST];
+    const [client, other] = [await rig.connectAndWrite(), await rig.connectAndWrite()];
+    observer.handler = (call) => {
+      if (call.path === '/ns0/f') call.succeed({ fs: fileStatus(AT_FIRST) });
+    };
+    const startedMs = performance.now();
+    const answerUntil = async (patiences: number): Promise<void> => {
+      while (performance.now() - startedMs < patiences * patienceMs) expect(await other.read()).toBe(AT_FIRST);
+    };
+    client.sendRead('/ns0/first');
+    await answerUntil(0.5);
+    client.sendRead('/ns0/later');
+    await answerUntil(1.2);
+    for (let i = 0; i < 2; i++) expect(await client.receiveRead()).toBe(AT_ACTIVE);
+    expect(active.callsOf(READ).map(({ path }) => path)).toEqual(['/ns0/first', '/ns0/later']);
+    expect(rig.counted()).toMatchObject({ observerTimedOut: 2, holds: 1 });
+  });
+});
+
 describe('an observer that answers some of its calls', () => {
   async function startWithOne(): Promise<{ rig: ObserverRig; observer: ScriptedNameNode; client: ObserverClient }> {
     const rig = await start({ nameservices: { ns0: ['active', 'observer'] } });
