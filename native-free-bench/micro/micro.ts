@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { Bench } from 'tinybench';
 import { readArguments, readWhole } from '../harness/arguments.ts';
 import { readMachine } from '../harness/machine.ts';
+import { admissionSubjects } from './admission.ts';
 import { callSubjects } from './calls.ts';
 import { counterSubjects } from './counters.ts';
 import { frameSubjects } from './frames.ts';
@@ -28,6 +29,7 @@ const warmupMs = Math.min(300, timeMs);
 await using records = recordSubjects();
 await using hops = await hopSubjects();
 await using observers = observerSubjects();
+await using admission = admissionSubjects();
 const subjects: readonly Subject[] = [
   ...frameSubjects(),
   ...callSubjects(),
@@ -37,6 +39,7 @@ const subjects: readonly Subject[] = [
   ...replySubjects(),
   ...counterSubjects(),
   ...observers.subjects,
+  ...admission.subjects,
 ];
 const operations: OperationResult[] = [];
 for (const subject of subjects) {
