@@ -66,7 +66,7 @@ function readNumber<Name extends string>(
   flag = `--${name}`,
 ): Partial<Record<Name, number>> {
   if (text === undefined) return {};
-  if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new UsageError(`${flag} ${text}: not a number`);
+  if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new UsageError(`${flag} ${text}: not a number of 0 or more`);
   return { [name]: Number(text) } as Record<Name, number>;
 }
 

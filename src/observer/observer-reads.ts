@@ -142,12 +142,8 @@ export class ObserverReads {
     if (call.asObserver) {
       told = this.#earlier.of(nameservice, state, clock.nowMs);
       this.#choice.onAnswer(call, answer.txid);
-      this.#count(call, Figure.observerReads);
-      this.#count(call, Figure.observerReadMs, clock.nowMs - call.sentMs);
-    } else if (method.coordinated) {
-      this.figures.add(nameservice, Figure.activeReads);
-      this.figures.add(nameservice, Figure.activeReadMs, clock.nowMs - call.sentMs);
     }
+    this.#countAnswer(call);
     const txid = exposed(state, answer.proof, answer.txid, call.floor, told);
     if (txid === NO_TXID) return true;
     if (call.whole === null) call.noteState(nameservice, txid);
@@ -190,10 +186,18 @@ export class ObserverReads {
    * another one.
    */
   onError(call: Call, unfit: number, scan: ReplyScan, buffer: Buffer): boolean {
-    if (!call.asObserver) return unfit >= 0 || !this.#isOlderError(call, scan);
+    if (!call.asObserver) {
+      if (unfit >= 0) return true;
+      if (this.#isOlderError(call, scan)) return false;
+      if (this.settings.enabled[call.nameservice] === true) this.#countAnswer(call);
+      return true;
+    }
     if (scan.hasStateId) this.#choice.onAnswer(call, txidOf(scan.stateIdHigh, scan.stateIdLow));
     if (unfit < 0) {
-      if (scan.status === Status.ERROR && !this.#isOlderError(call, scan)) return true;
+      if (scan.status === Status.ERROR && !this.#isOlderError(call, scan)) {
+        this.#countAnswer(call);
+        return true;
+      }
       // FATAL is for the connection, whatever the call.
       if (scan.status === Status.FATAL) call.lastTrouble = this.#describe(call, scan, buffer);
       return false;
@@ -284,6 +288,14 @@ export class ObserverReads {
   /** In the figures of reads, of which the router's own probes are none. */
   #count(call: Call, figure: number, amount = 1): void {
     if (call.onlyNamenode < 0) this.figures.add(call.nameservice, figure, amount);
+  }
+
+  /** A read that observers may answer has its answer, be it an exception. */
+  #countAnswer(call: Call): void {
+    if (!(call.method as Method).coordinated) return;
+    const { asObserver, sentMs } = call;
+    this.#count(call, asObserver ? Figure.observerReads : Figure.activeReads);
+    this.#count(call, asObserver ? Figure.observerReadMs : Figure.activeReadMs, this.#engine.clock.nowMs - sentMs);
   }
 
   #leaveAlone(call: Call, why: number): void {

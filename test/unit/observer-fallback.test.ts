@@ -154,6 +154,11 @@ describe('an observer that', () => {
     expect(client.toldIds).toEqual({ ns0: AT_ACTIVE });
     expect(rig.namenode(2).callsOf(READ)).toHaveLength(0);
     expect(rig.figures().holds).toBe(0);
+    // That is an answer as any other, of observers and of the active.
+    rig.namenode(0).handler = first.handler;
+    client.seen.clear();
+    expect((await client.call('getFileInfo', { src: '/ns0/f' })).exception).toBe('java.io.FileNotFoundException');
+    expect(rig.figures()).toMatchObject({ observerReads: 1, activeReads: 1, withoutFloor: 1 });
   });
 
   it('answers too late finds nobody who waits for it', async () => {

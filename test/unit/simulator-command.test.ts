@@ -113,6 +113,7 @@ describe('switchyard simulate', () => {
 
   it.each([
     [['--namenodes', 'x'], '--namenodes x: not a number'],
+    [['--observers', '-1'], '--observers -1: not a number of 0 or more'],
     [['--namenodes', '0'], 'namenodes 0: a whole number from 1 to 16'],
     [['--service-time', 'fast'], '--service-time: service time "fast": allowed are'],
     [['--observer-lag', 'long'], '--observer-lag: service time "long": allowed are'],

@@ -20,9 +20,9 @@ const OBSERVED_NAMENODE = answer(
 );
 
 const MEANINGS: Readonly<Record<FigureName, string>> = {
-  activeReads: 'answers of active NameNodes to reads that observers may answer',
+  activeReads: 'answers of active NameNodes to reads that observers may answer, exceptions too',
   activeReadMs: 'ms from sending to answer, summed over activeReads',
-  observerReads: 'answers of observers',
+  observerReads: 'answers of observers, exceptions too',
   observerReadMs: 'ms from sending to answer, summed over observerReads',
   floorLag: "transactions from the client's state id to what the router knew, summed over the reads sent to observers",
   withoutFloor: 'to the active: the client brought no state id for the nameservice',

@@ -3,7 +3,7 @@
  * shared/counters.ts).
  */
 export const FIGURES = [
-  /** Answers of active NameNodes and of observers to reads that observers may answer, and the ms from sending to answer, summed. */
+  /** Answers, exceptions too, of active NameNodes and of observers to reads that observers may answer; ms from sending to answer, summed. */
   'activeReads',
   'activeReadMs',
   'observerReads',
