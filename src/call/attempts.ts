@@ -359,6 +359,12 @@ export class Attempts implements AttemptOwner {
     );
   }
 
+  isSuperseded({ nameservice, index }: NameNode): boolean {
+    const { block } = this.#engine;
+    const active = block.activeOf(nameservice);
+    return active >= 0 && active !== index && block.stateOf(nameservice, index) !== NameNodeState.OBSERVER;
+  }
+
   onBack({ nameservice, index, address }: NameNode, state: number): void {
     const { block, pool } = this.#engine;
     // Whoever is asked next: it need not be the last one.

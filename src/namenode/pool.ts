@@ -19,6 +19,8 @@ import { User } from './user.ts';
 const SPARE_BATCHES = 64;
 const READ_BYTES = 256 * 1024;
 const SWEEP_MS = 1000;
+/** Silence of a NameNode with calls in flight after which it is probed when another one is known as the active. */
+const SUPERSEDED_MS = 2000;
 
 /** What the pool tells of calls; the engine. */
 export interface CallOwner {
@@ -47,6 +49,8 @@ export interface AttemptOwner {
   onLost(call: Call, explained: boolean, lone: boolean, why: string): void;
   onRefused(call: Call, className: string, message: string): void;
   onHung(namenode: NameNode): void;
+  /** Another NameNode is known as the active one, and this one is no observer: what it has may wait for nothing. */
+  isSuperseded(namenode: NameNode): boolean;
   /** Its circuit has closed. `state`: a NameNodeState that it has told, UNKNOWN for none. */
   onBack(namenode: NameNode, state: number): void;
 }
@@ -190,6 +194,12 @@ export class NameNodePool {
     }
   }
 
+  /** How long a NameNode with calls in flight may be silent before it is probed. */
+  #patienceMs(namenode: NameNode): number {
+    const { hungAfterMs } = this.settings;
+    return this.owner.attempts.isSuperseded(namenode) ? Math.min(SUPERSEDED_MS, hungAfterMs) : hungAfterMs;
+  }
+
   /** Each second while there are connections: idle ones close, due pings go out together, silent NameNodes are probed, calls that have waited too long end. */
   onSweep(): void {
     const now = this.clock.nowMs;
@@ -202,7 +212,7 @@ export class NameNodePool {
       }
       if (namenode.inFlight > 0 && !namenode.probing) {
         const since = Math.max(namenode.lastByteMs, namenode.busySinceMs);
-        if (now - since >= this.settings.hungAfterMs) this.#probe(namenode);
+        if (now - since >= this.#patienceMs(namenode)) this.#probe(namenode);
       }
     }
     for (const group of this.#groups) {
@@ -271,7 +281,7 @@ export class NameNodePool {
       if (state !== null) namenode.lastByteMs = this.clock.nowMs;
       else if (namenode.inFlight > 0 && namenode.lastByteMs === heardMs) {
         this.counters.add(Counter.namenodesHung);
-        const why = `${namenode.address} is hung: no byte for ${this.settings.hungAfterMs} ms, and a probe was not answered`;
+        const why = `${namenode.address} is hung: no byte for ${Math.round(this.clock.nowMs - heardMs)} ms, and a probe was not answered`;
         this.noteSilent(namenode, why);
         this.owner.attempts.onHung(namenode);
         this.closeAllOf(namenode, why);
