@@ -66,10 +66,10 @@ it('opens connections at once, and again when all are answered', async () => {
 });
 
 it('never reads', async () => {
-  const { done, sockets } = await attack('never-reads', (socket) => {
+  const { done, sockets } = await attack('never-reads', (socket, seen) => {
     // Until nothing fits into the sockets of both ends any more.
     if (socket.writableLength < MIB) socket.write(Buffer.alloc(MIB));
-    return socket.writableLength >= MIB && socket.bytesRead > 500;
+    return seen.sockets.length === 20 && socket.writableLength >= MIB && socket.bytesRead > 500;
   });
   expect(sockets).toHaveLength(20);
   expect(done['calls']).toBeGreaterThan(2);

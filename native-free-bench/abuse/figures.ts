@@ -2,7 +2,7 @@
 
 import { median } from '../harness/table.ts';
 import type { RunningPeer } from '../pressure/peers.ts';
-import { moreStages, mostOfEach, type Stages, type State } from '../pressure/state.ts';
+import { moreStages, mostOfEach, type Stages, type State, sumCounts } from '../pressure/state.ts';
 import type { Attack, Done } from './attacks.ts';
 
 /** What the others saw. */
@@ -49,6 +49,8 @@ export interface Figures {
   readonly socketsLeft: number;
   readonly stagesLeft: Stages;
   readonly fullest: Stages;
+  /** What the router says that it refused or ended, attacked legs. */
+  readonly counts: Stages;
   /** Sum of what the attackers did. */
   readonly done: Done;
   readonly limitedLegs: number;
@@ -80,6 +82,7 @@ export function summarise(attack: Attack, peer: RunningPeer['peer'], pairs: read
     socketsLeft: Math.max(...attacked.map(({ before, after }) => after.sockets - before.sockets)),
     stagesLeft: mostOfEach(attacked.map(({ before, after }) => moreStages(before.stages, after.stages))),
     fullest: mostOfEach(attacked.map(({ fullest }) => fullest)),
+    counts: sumCounts(attacked),
     done,
     limitedLegs: [...calm, ...attacked].filter(({ loaderWasTheLimit }) => loaderWasTheLimit).length,
   };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type Leg, summarise } from './figures.ts';
 import { markdownReport, printReport } from './report.ts';
 
-const STATE = { rssBytes: 100e6, sockets: 20, stages: { paused: 0 } };
+const STATE = { rssBytes: 100e6, sockets: 20, stages: { paused: 0 }, counts: {} };
 const CALM: Leg = {
   p50Ms: 1,
   p99Ms: 4,

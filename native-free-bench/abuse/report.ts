@@ -1,5 +1,5 @@
 import { grouped, markdownTable, type PrintTable, printTable, rangeOf } from '../harness/table.ts';
-import { printStages } from '../pressure/state.ts';
+import { printCounts, printStages } from '../pressure/state.ts';
 import { ATTACK_MEANINGS } from './attacks.ts';
 import type { Figures } from './figures.ts';
 
@@ -69,10 +69,11 @@ function notesOf(figures: readonly Figures[]): string[] {
   const attacks = [...new Set(figures.map(({ attack }) => attack))];
   return [
     ...attacks.map((attack) => `- ${attack}: ${ATTACK_MEANINGS[attack]}`),
-    ...figures.flatMap(({ attack, peer, done, firstError, limitedLegs, pairs }) => [
+    ...figures.flatMap(({ attack, peer, done, counts, firstError, limitedLegs, pairs }) => [
       `- ${attack}, ${peer}: ${Object.entries(done)
         .map(([what, count]) => `${grouped(count)} ${what}`)
         .join(', ')}`,
+      ...printCounts(`${attack}, ${peer}`, counts),
       ...(firstError === ''
         ? []
         : [`- ${attack}, ${peer}: first error of the others: ${firstError.split('\n', 1)[0]}`]),

@@ -3,7 +3,7 @@
 import { median } from '../harness/table.ts';
 import type { Fault } from '../pressure/namenodes.ts';
 import type { Peer } from '../pressure/peers.ts';
-import { moreStages, mostOfEach, type Stages } from '../pressure/state.ts';
+import { moreStages, mostOfEach, type Stages, sumCounts } from '../pressure/state.ts';
 import { type Leg, RECOVERY_MS, type SickLeg } from './leg.ts';
 
 export interface Pair {
@@ -50,6 +50,8 @@ export interface Figures {
   /** What stood in a stage after a sick leg and did not before. */
   readonly stagesLeft: Stages;
   readonly fullest: Stages;
+  /** What the router says that it refused or ended, sick legs. */
+  readonly counts: Stages;
   /** Legs in which the load tool was the limit. */
   readonly limitedLegs: number;
 }
@@ -94,6 +96,7 @@ export function summarise(fault: Fault, peer: Peer, pairs: readonly Pair[]): Fig
     grownBytes: (sick.at(-1) as SickLeg).after.rssBytes - (sick[0] as SickLeg).before.rssBytes,
     stagesLeft: mostOfEach(sick.map(({ before, after }) => moreStages(before.stages, after.stages))),
     fullest: mostOfEach(sick.map(({ fullest }) => fullest)),
+    counts: sumCounts(sick),
     limitedLegs: [...sick, ...well].filter(({ loaderWasTheLimit }) => loaderWasTheLimit).length,
   };
 }

@@ -27,8 +27,8 @@ const WELL: Leg = {
   loaderWasTheLimit: false,
   ownP99Ms: 4,
   sick: TALLY,
-  before: { rssBytes: 100e6, sockets: 20, stages: { queued: 0 } },
-  after: { rssBytes: 100e6, sockets: 20, stages: { queued: 0 } },
+  before: { rssBytes: 100e6, sockets: 20, stages: { queued: 0 }, counts: {} },
+  after: { rssBytes: 100e6, sockets: 20, stages: { queued: 0 }, counts: {} },
   fullest: {},
 };
 const BAD: SickLeg = {
@@ -37,7 +37,7 @@ const BAD: SickLeg = {
   throughput: 1_900,
   sick: { ...TALLY, succeeded: 60, refused: { 'a.B': 30 }, messages: { 'a.B': 'no' }, lost: 10 },
   recoveryMs: 2_500,
-  after: { rssBytes: 103e6, sockets: 21, stages: { queued: 1 } },
+  after: { rssBytes: 103e6, sockets: 21, stages: { queued: 1 }, counts: {} },
   fullest: { queued: 40 },
 };
 const PAIRS: readonly Pair[] = [

@@ -1,6 +1,6 @@
 import { grouped, markdownTable, type PrintTable, percent, printTable, rangeOf } from '../harness/table.ts';
 import { FAULT_MEANINGS } from '../pressure/namenodes.ts';
-import { printStages } from '../pressure/state.ts';
+import { printCounts, printStages } from '../pressure/state.ts';
 import type { Figures } from './figures.ts';
 import { RECOVERY_MS } from './leg.ts';
 
@@ -111,6 +111,7 @@ function notesOf(figures: readonly Figures[]): string[] {
     );
     return [
       ...refusals,
+      ...printCounts(`${fault}, ${peer}`, row.counts),
       ...(failedWhileWell > 0 ? [`- ${fault}, ${peer}: ${percent(failedWhileWell)} failed while it was well`] : []),
       ...(firstError === '' ? [] : [`- ${fault}, ${peer}: first error of the others: ${firstError.split('\n', 1)[0]}`]),
       ...(limitedLegs > 0

@@ -16,7 +16,7 @@ const TALLY: Tally = {
   successMaxMs: 1_000,
   refusedP99Ms: 4,
 };
-const STATE = { rssBytes: 100e6, sockets: 20, stages: { queued: 0 } };
+const STATE = { rssBytes: 100e6, sockets: 20, stages: { queued: 0 }, counts: {} };
 const ROW: Row = {
   peer: 'inline',
   capacityPerSecond: 2_000,
@@ -24,7 +24,7 @@ const ROW: Row = {
   tally: TALLY,
   rssBytes: [100e6, 200e6, 200e6, 202e6],
   before: STATE,
-  after: { ...STATE, sockets: 21, stages: { queued: 2 } },
+  after: { ...STATE, sockets: 21, stages: { queued: 2 }, counts: {} },
   fullest: { queued: 5_000 },
   drainMs: 2_500,
 };

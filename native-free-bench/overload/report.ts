@@ -1,7 +1,7 @@
 import { grouped, markdownTable, median, type PrintTable, percent, printTable } from '../harness/table.ts';
 import type { Tally } from '../pressure/caller.ts';
 import type { Peer } from '../pressure/peers.ts';
-import { moreStages, printStages } from '../pressure/state.ts';
+import { moreStages, printCounts, printStages, sumCounts } from '../pressure/state.ts';
 import type { Overload } from './measure.ts';
 
 export interface Row extends Overload {
@@ -129,11 +129,12 @@ function memoryRow({ peer, rssBytes, before, after, drainMs }: Row): string[] {
 }
 
 function notesOf(rows: readonly Row[]): string[] {
-  const notes = rows.flatMap(({ peer, tally }) =>
-    Object.entries(tally.refused).map(
+  const notes = rows.flatMap(({ peer, tally, before, after }) => [
+    ...Object.entries(tally.refused).map(
       ([name, count]) => `- ${peer}: ${grouped(count)} refused with ${name}: ${tally.messages[name] ?? ''}`,
     ),
-  );
+    ...printCounts(peer, sumCounts([{ before, after }])),
+  ]);
   return notes.length === 0 ? [] : [notes.join('\n')];
 }
 
