@@ -12,7 +12,6 @@ import {
   modeOf,
   mountOf,
   type Nameservice,
-  queuesOf,
   settled,
   startIsolationRig,
   startRouter,
@@ -44,14 +43,18 @@ const STANDBY = 'org.apache.hadoop.ipc.StandbyException';
 /** What a router says when it has given up: clients go to another one. */
 const GIVEN_UP = [STANDBY];
 
+/** Of a window that moves. */
+const FLOOR = 64;
+const CEILING = 1024;
+
 const KEYS = {
   'switchyard.workers': '2',
   'switchyard.namenode.hung-after': '2s',
   'dfs.federation.router.connection.clean.ms': '2000',
 };
 const FAIR = {
-  'ipc.PORT.callqueue.impl': 'org.apache.hadoop.ipc.FairCallQueue',
-  'ipc.PORT.scheduler.impl': 'org.apache.hadoop.ipc.DecayRpcScheduler',
+  'ipc.callqueue.impl': 'org.apache.hadoop.ipc.FairCallQueue',
+  'ipc.scheduler.impl': 'org.apache.hadoop.ipc.DecayRpcScheduler',
 };
 
 let rig: Rig;
@@ -261,7 +264,6 @@ describe.skipIf(ENDPOINT !== 'switchyard')('with three nameservices', () => {
       // All of its code has run, with all the threads that it takes.
       for (const ns of [SICK, ...WELL]) await useWell(router, ns, rig.up.user, 'before');
       atRest.set(router, { ...heldBy(router), sockets });
-      console.log(JSON.stringify([sockets, heldBy(router)]));
       await settled(router, atRest.get(router) as Held);
     }
     held = atRest;
@@ -312,10 +314,11 @@ describe.skipIf(ENDPOINT !== 'switchyard')('with three nameservices', () => {
         }
         clients.dispose();
         for (const router of routers) {
-          const queues = await settled(router, held.get(router) as Held);
-          console.log(JSON.stringify(queues));
+          for (const { window } of await settled(router, held.get(router) as Held)) {
+            expect(window).toBeGreaterThanOrEqual(FLOOR);
+            expect(window).toBeLessThanOrEqual(CEILING);
+          }
         }
-        console.log(since());
       },
       300_000,
     );
