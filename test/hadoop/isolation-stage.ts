@@ -12,6 +12,8 @@ export type Nameservice = (typeof NAMESERVICES)[number];
 /** Of each nameservice below its mount point; their permissions tell them apart. */
 export const FILES = 10;
 const EVERYBODY = 0o777;
+/** Another program may take a port between its choice and its use. */
+const STARTS = 3;
 const SETTLED_WITHIN_MS = 60_000;
 
 /** Path at which routers show /data of a nameservice. */
@@ -100,22 +102,24 @@ export async function settled(router: RouterProcess, held: Held): Promise<readon
 }
 
 export interface RouterOptions {
-  /** With `PORT` for the port of the router. */
   readonly keys?: Readonly<Record<string, string>>;
   readonly configDir?: string;
 }
 
 /** A router of this tree with a ring, and with its HTTP server, over the rig's configuration. */
 export async function startRouter(rig: Rig, { keys = {}, configDir }: RouterOptions = {}): Promise<RouterProcess> {
-  // In the State Store a router is known by its port.
-  const port = await findFreePort();
-  const all = { ...OWN_KEYS, 'switchyard.handoff': 'ring', ...keys };
-  const args = Object.entries(all).flatMap(([key, value]) => [
-    '--set',
-    `${key.replace('PORT', String(port))}=${value}`,
-  ]);
-  const env = { HADOOP_USER_NAME: rig.up.user };
-  return await RouterProcess.start({ configDir: configDir ?? rig.up.conf, port, http: true, args, env });
+  for (let tries = 1; ; tries++) {
+    // In the State Store a router is known by its port.
+    const port = await findFreePort();
+    const all = { ...OWN_KEYS, 'switchyard.handoff': 'ring', ...keys };
+    const args = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
+    const env = { HADOOP_USER_NAME: rig.up.user };
+    try {
+      return await RouterProcess.start({ configDir: configDir ?? rig.up.conf, port, http: true, args, env });
+    } catch (error) {
+      if (tries === STARTS || !(error as Error).message.includes('EADDRINUSE')) throw error;
+    }
+  }
 }
 
 export async function startIsolationRig(javaRouters: readonly Readonly<Record<string, string>>[]): Promise<Rig> {

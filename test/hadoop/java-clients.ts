@@ -62,6 +62,14 @@ function logical(
   };
 }
 
+/** Settings and file system of a client that knows these routers as the NameNodes of one nameservice, and asks the first of them first. */
+export function routerSettings(routers: readonly Endpoint[]): { uri: string; conf: Record<string, string> } {
+  return logical(
+    { [`dfs.client.failover.proxy.provider.${ROUTERS}`]: `${HA}.ConfiguredFailoverProxyProvider` },
+    routers,
+  );
+}
+
 /** What one operation came to. */
 export interface Outcome {
   readonly ok: boolean;

@@ -184,7 +184,8 @@ function header(fields: object): Buffer {
   });
 }
 
-function decodeReply(buffer: Buffer, start: number, end: number): RawReply {
+/** A reply in buffer[start, end), without the length of its frame. */
+export function decodeReply(buffer: Buffer, start: number, end: number): RawReply {
   const [headerEnd, headerStart] = delimited(buffer, start);
   const plain = decodePlain(messageType('hadoop.common.RpcResponseHeaderProto'), buffer, headerStart, headerEnd);
   return {
