@@ -5,6 +5,7 @@ import type { Method } from '../call/method.ts';
 import { Counter } from '../shared/counters.ts';
 import type { AdmissionSettings } from '../shared/settings.ts';
 import { Status } from '../wire/reply-head.ts';
+import { Coalescing } from './coalescing.ts';
 import { Gate } from './gate.ts';
 import { IS_CHEAP, LANE_OF, Lane } from './lanes.ts';
 import { refuse } from './refusal.ts';
@@ -26,6 +27,8 @@ export class Admission {
   readonly gates: readonly Gate[];
   /** Whose calls come first; null: nobody's. */
   scheduler: WorkerScheduler | null;
+  /** Waiting reads that are answered together. */
+  readonly coalescing: Coalescing;
   readonly #engine: Engine;
   readonly #words: AdmissionWords;
   #settings: AdmissionSettings;
@@ -41,6 +44,7 @@ export class Admission {
     this.#settings = settings;
     this.#words = words;
     this.scheduler = makeScheduler(settings);
+    this.coalescing = new Coalescing(engine);
     const { nameservices } = engine.topology;
     this.gates = nameservices.map((_, n) => new Gate(n, settings, words.workers));
     this.#peaks = new Int32Array(nameservices.length);
@@ -64,12 +68,18 @@ export class Admission {
       this.#words.figures.add(call.nameservice, Figure.passed);
       return true;
     }
-    if (this.#settings.timeLimitMs > 0 && gate.queue.put(call)) {
-      this.#queued(gate, call);
-      return false;
+    if (this.#settings.timeLimitMs > 0) {
+      if (this.#settings.coalesceReads && this.coalescing.joins(call)) {
+        this.#words.figures.add(call.nameservice, Figure.shared);
+        return false;
+      }
+      if (gate.queue.put(call)) {
+        this.coalescing.enters(call);
+        this.#queued(gate, call);
+        return false;
+      }
     }
-    this.#words.figures.add(call.nameservice, this.#settings.timeLimitMs > 0 ? Figure.refusedFull : Figure.refusedLate);
-    refuse(this.#engine, this.#settings, call, false);
+    this.#refuseAtQueue(call, this.#settings.timeLimitMs > 0 ? Figure.refusedFull : Figure.refusedLate);
     return false;
   }
 
@@ -89,6 +99,15 @@ export class Admission {
     gate.queue.putBack(call);
     this.#queued(gate, call);
     return false;
+  }
+
+  /** The call leaves its nameservice without an answer for those that follow it: they come before all others, with one of them in front. */
+  onLeaderLeft(call: Call): void {
+    const gate = this.gates[call.nameservice] as Gate;
+    const first = this.coalescing.succession(call);
+    gate.queue.putBack(first);
+    this.#queued(gate, first);
+    this.#askTurn(gate);
   }
 
   /** The call has left its nameservice: it is answered, or goes to another one. */
@@ -165,7 +184,7 @@ export class Admission {
     gate.turnAsked = false;
     const now = this.#engine.clock.nowMs;
     for (let call = gate.next(); call !== null; call = gate.next()) {
-      leave(call, Place.QUEUED);
+      this.#unqueued(call);
       this.#words.figures.add(gate.nameservice, Figure.waited);
       const ms = now - call.queuedMs;
       this.#words.figures.time(gate.nameservice, QUEUE_TIME, ms);
@@ -202,10 +221,11 @@ export class Admission {
       const { queue } = this.gates[n] as Gate;
       for (let call = queue.oldest(now - this.#settings.timeLimitMs); call !== null; ) {
         queue.remove(call);
-        leave(call, Place.QUEUED);
-        this.#words.figures.add(n, Figure.refusedLate);
-        this.#engine.counters.add(Counter.callsExpired);
-        this.#engine.overloaded(call);
+        this.#unqueued(call);
+        for (let each = this.coalescing.nextFollower(call); each !== null; each = this.coalescing.nextFollower(call)) {
+          this.#expire(each);
+        }
+        this.#expire(call);
         call = queue.oldest(now - this.#settings.timeLimitMs);
       }
       if (queue.length > 0) waiting = true;
@@ -215,10 +235,28 @@ export class Admission {
 
   /** It has waited, and there is no room for it in another queue. */
   readonly #onRejected = (call: Call): void => {
-    leave(call, Place.QUEUED);
-    this.#words.figures.add(call.nameservice, Figure.refusedFull);
-    refuse(this.#engine, this.#settings, call, false);
+    this.#unqueued(call);
+    for (let each = this.coalescing.nextFollower(call); each !== null; each = this.coalescing.nextFollower(call)) {
+      this.#refuseAtQueue(each, Figure.refusedFull);
+    }
+    this.#refuseAtQueue(call, Figure.refusedFull);
   };
+
+  #unqueued(call: Call): void {
+    leave(call, Place.QUEUED);
+    this.coalescing.leaves(call);
+  }
+
+  #expire(call: Call): void {
+    this.#words.figures.add(call.nameservice, Figure.refusedLate);
+    this.#engine.counters.add(Counter.callsExpired);
+    this.#engine.overloaded(call);
+  }
+
+  #refuseAtQueue(call: Call, figure: number): void {
+    this.#words.figures.add(call.nameservice, figure);
+    refuse(this.#engine, this.#settings, call, false);
+  }
 }
 
 function makeScheduler({ scheduler }: AdmissionSettings): WorkerScheduler | null {

@@ -89,6 +89,11 @@ export class Answers {
     this.#replyInPlace(call, buffer, at, end);
   }
 
+  /** A NameNode's SUCCESS to another call that asked the same, body[bodyStart, end): a copy, the body stays as it is. */
+  passShared(call: Call, body: Buffer, bodyStart: number, end: number): void {
+    this.#replyOrWait(call, 0, this.#successFrame(call, body, bodyStart, end));
+  }
+
   /** The whole answer lies in buffer[start, end), where the NameNode's was. */
   #replyInPlace(call: Call, buffer: Buffer, start: number, end: number): void {
     const client = call.client as Client;

@@ -22,6 +22,8 @@ import type { Method } from './method.ts';
  * - COMPOSING: its composer asks for it, by parts that are calls of their own; leaves when the composer has its answer or knows where it goes
  * - REFRESHING: a read for an observer, in the queue of its nameservice; leaves when the active NameNode was heard of, or after a while
  * - QUEUED: in the queue in front of its nameservice, until there is room in the window, or it has waited for too long
+ * - SHARED: among the followers of an identical call that waits or was sent; leaves with the answer or the refusal of that one, or when it
+ *   takes its place
  * - PROBING: it was lost alone, and the NameNodes are asked for their states; leaves when they have answered or were given up
  */
 export const Place = {
@@ -35,6 +37,7 @@ export const Place = {
   PROBING: 7,
   REFRESHING: 8,
   QUEUED: 9,
+  SHARED: 10,
 } as const;
 
 /** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
@@ -111,6 +114,15 @@ export class Call extends WheelEntry {
   /** Time it has waited in queues, and at NameNodes until they answered; -1 before one has. */
   waitedMs = 0;
   workedMs = -1;
+
+  // Identical reads (admission/coalescing.ts).
+  /** It waits, and others that ask the same may join it. */
+  leads = false;
+  /** Hash of what it asks, and its number among those that came to wait. */
+  shareKey = 0;
+  arrival = 0;
+  /** Those that are answered with its answer; null: none. */
+  followers: CallQueue | null = null;
 
   /** Index of the nameservice it goes to; more of them in `alternatives` for calls that any nameservice may answer. */
   nameservice = -1;
@@ -247,6 +259,7 @@ export class CallPool {
     call.floor = -1;
     call.level = 0;
     call.ofRouter = false;
+    call.leads = false;
     call.asObserver = false;
     call.ofActive = false;
     call.seenNameservice = -1;

@@ -18,6 +18,8 @@ export class Client {
   caller: Caller | null = null;
   /** It has closed its side of the connection: nothing is sent for it any more. Whether it still takes answers the acceptor knows. */
   gone = false;
+  /** How many calls had come to wait when its last change came (admission/coalescing.ts). */
+  wroteAt = 0;
 
   constructor(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity, user: User) {
     this.link = link;

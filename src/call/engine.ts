@@ -180,6 +180,7 @@ export class Engine implements WorkerSide, CallOwner {
       return;
     }
     call.client = client;
+    if (call.method.effect === 'write') this.admission.coalescing.noteWrite(client);
     const length = end - start;
     const block = this.#received.of(frame);
     if (length <= SLAB_BYTES) {
@@ -372,6 +373,7 @@ export class Engine implements WorkerSide, CallOwner {
         this.#compose(composer, call, scan, buffer, start, end);
       } else {
         const method = call.method as Method;
+        if (call.followers !== null) this.admission.coalescing.succeed(call, scan, buffer, end);
         if (method.namespaceIn === '') {
           this.answers.passSuccess(call, scan, buffer, start, end);
         } else {
@@ -408,6 +410,7 @@ export class Engine implements WorkerSide, CallOwner {
       this.#compose(call.composer, call, scan, buffer, start, end);
     } else {
       this.#release(call);
+      if (call.followers !== null) this.admission.coalescing.fail(call, scan, buffer);
       this.answers.passError(call, scan, buffer);
     }
     this.free(call);
@@ -493,6 +496,7 @@ export class Engine implements WorkerSide, CallOwner {
   /** Counts the call to this nameservice, -1 for none. */
   assign(call: Call, nameservice: number): void {
     if (call.gate !== null) this.admission.onLeft(call);
+    if (call.followers !== null) this.admission.onLeaderLeft(call);
     if (call.nameservice >= 0) this.#counts[call.nameservice] = (this.#counts[call.nameservice] as number) - 1;
     call.nameservice = nameservice;
     call.leavesObservers = false;

@@ -7,6 +7,7 @@ import { ofPortOrAll, oldOrNew, type PortKey, readScheduler } from './scheduler.
 const HANDLERS = 'dfs.federation.router.handler.count';
 const SLOTS = 'dfs.federation.router.handler.queue.size';
 const TIME_LIMIT = 'switchyard.queue.time-limit';
+const COALESCE = 'switchyard.coalesce.reads';
 const CAPACITY_WEIGHTS = 'callqueue.capacity.weights';
 const MULTIPLEXER_WEIGHTS = 'faircallqueue.multiplexer.weights';
 /** Calls that may wait for one nameservice when no key says how many. */
@@ -58,6 +59,7 @@ export function readAdmission(configuration: Configuration, topology: Topology, 
     overflowFailover: configuration.readBoolean(ofPortOrAll(configuration, key, 'callqueue.overflow.trigger.failover')),
     timeLimitMs: fairness.acquireMs ?? configuration.readDurationMs(TIME_LIMIT),
     windows: fairness.windows,
+    coalesceReads: configuration.readBoolean(COALESCE),
   };
 }
 

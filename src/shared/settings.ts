@@ -55,6 +55,8 @@ export interface AdmissionSettings {
   readonly timeLimitMs: number;
   /** By nameservice, in the topology's order. */
   readonly windows: readonly WindowSettings[];
+  /** Identical reads of one user that wait are answered with one call. */
+  readonly coalesceReads: boolean;
 }
 
 /** What one client may take of the router; keys `switchyard.client.…`. */

@@ -30,6 +30,7 @@ const FOUR: AdmissionSettings = {
   scheduler: FOUR_LEVELS,
   backoff: true,
   overflowFailover: false,
+  coalesceReads: false,
   timeLimitMs: 60_000,
   windows: [
     { floor: 1, ceiling: 1 },

@@ -24,6 +24,7 @@ const FOUR: AdmissionSettings = {
   scheduler: null,
   backoff: false,
   overflowFailover: false,
+  coalesceReads: false,
   timeLimitMs: 60_000,
   windows: [
     { floor: 4, ceiling: 4 },

@@ -304,6 +304,7 @@ describe('the main thread', () => {
     scheduler: FOUR_LEVELS,
     backoff: false,
     overflowFailover: false,
+    coalesceReads: false,
     timeLimitMs: 30_000,
     windows: [],
   };

@@ -48,7 +48,12 @@ describe('admission without keys', () => {
         { floor: 64, ceiling: 1024 },
         { floor: 64, ceiling: 1024 },
       ],
+      coalesceReads: false,
     });
+  });
+
+  it('answers identical reads together only when that is set', () => {
+    expect(read({ 'switchyard.coalesce.reads': 'true' }).coalesceReads).toBe(true);
   });
 });
 

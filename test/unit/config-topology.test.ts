@@ -229,6 +229,7 @@ describe('settings', () => {
         scheduler: null,
         backoff: false,
         overflowFailover: false,
+        coalesceReads: false,
         timeLimitMs: 30_000,
         windows: [
           { floor: 64, ceiling: 1024 },

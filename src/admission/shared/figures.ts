@@ -6,6 +6,8 @@ export const FIGURES = [
   /** Calls let through at once, and calls that were let through after they had waited. */
   'passed',
   'waited',
+  /** Calls that were not sent because they got the answer of an identical one that waited; while that has none, they count already. */
+  'shared',
   // Calls that were not let through.
   /** The queue was full. */
   'refusedFull',

@@ -132,6 +132,7 @@ export interface QueueView {
   readonly levels: readonly { readonly waiting: number; readonly overflowed: number }[];
   readonly passed: number;
   readonly waited: number;
+  readonly shared: number;
   readonly refused: { readonly full: number; readonly slow: number; readonly late: number };
   readonly queueTime: TimesView;
   readonly processingTime: TimesView;

@@ -38,6 +38,11 @@ const QUEUE = answer(
     ),
     passed: { ...COUNT, description: 'calls let through as they came (with waited: ProxyOpPermitAccepted)' },
     waited: { ...COUNT, description: 'calls let through after they had waited' },
+    shared: {
+      ...COUNT,
+      description:
+        'calls that were not sent: they get the answer of an identical one that waited (switchyard.coalesce.reads)',
+    },
     refused: answer(
       {
         full: { ...COUNT, description: 'the queue was full' },

@@ -17,6 +17,7 @@ export function viewQueues({ nameservices }: Topology, sums: readonly Sums[]): Q
       levels,
       passed: figures.passed,
       waited: figures.waited,
+      shared: figures.shared,
       refused: { full: figures.refusedFull, slow: figures.refusedSlow, late: figures.refusedLate },
       queueTime: timesOf(histograms.queueTime),
       processingTime: timesOf(histograms.processingTime),
