@@ -152,6 +152,7 @@ export class Admission {
       gate.refresh(settings, this.#words.workers, this.#onRejected);
       if (gate.queue.length > 0) this.#askTurn(gate);
     }
+    this.onSweep();
   }
 
   /** Each second while NameNodes are connected: workers divide the windows anew, and what is there now is told. */
