@@ -72,18 +72,19 @@ const becomeActive = async (nn: string): Promise<void> =>
 const SICKNESSES = [
   { name: 'hangs', begin: () => both('hang'), end: () => both('resume') },
   {
-    name: 'is dead',
-    begin: () => both('stop'),
-    end: async () => {
-      await both('start');
-      await becomeActive('nn0');
-    },
-  },
-  {
     name: 'has no active NameNode',
     begin: () => rig.ctl({ op: 'transition', ns: SICK, nn: 'nn0', to: 'standby' }),
     // The other one than before.
     end: () => becomeActive('nn1'),
+  },
+  {
+    name: 'is dead',
+    begin: () => both('stop'),
+    // One of two is enough.
+    end: async () => {
+      await rig.ctl({ op: 'start', ns: SICK, nn: 'nn0' });
+      await becomeActive('nn0');
+    },
   },
 ] as const;
 
