@@ -8,6 +8,7 @@ import { Status } from '../wire/reply-head.ts';
 import { Coalescing } from './coalescing.ts';
 import { Gate } from './gate.ts';
 import { IS_CHEAP, LANE_OF, Lane } from './lanes.ts';
+import type { FairCallQueue } from './queue/fair-call-queue.ts';
 import { refuse } from './refusal.ts';
 import { WorkerScheduler } from './scheduler/worker-scheduler.ts';
 import { Figure } from './shared/figures.ts';
@@ -15,6 +16,8 @@ import type { AdmissionWords } from './shared/memory.ts';
 
 /** How often it is looked whether calls have waited for too long, while any wait. */
 const LOOK_MS = 100;
+/** And how often at each of them, whether anybody waits for it still. */
+const LOOK_AT_EACH_MS = 1000;
 
 const QUEUE_TIME = 0;
 const PROCESSING_TIME = 1;
@@ -36,6 +39,8 @@ export class Admission {
   #due: Gate[] = [];
   #taking: Gate[] = [];
   readonly #look = new Deadline(() => this.#onLook());
+  #lookedAtEachMs = 0;
+  #each: Call[] = [];
   /** Highest number waiting at each gate since the figures were last written. */
   readonly #peaks: Int32Array;
 
@@ -125,7 +130,8 @@ export class Admission {
     const ms = now - call.sentMs;
     this.#words.figures.time(gate.nameservice, PROCESSING_TIME, ms);
     call.workedMs = Math.max(call.workedMs, 0) + ms;
-    if (status === Status.SUCCESS && IS_CHEAP[(call.method as Method).index] === 1) gate.window.sample(ms, now);
+    if (status !== Status.SUCCESS || call.mayWait) return;
+    if (IS_CHEAP[(call.method as Method).index] === 1) gate.window.sample(ms, now);
   }
 
   /** The call ends: its caller is charged if a NameNode has answered it. */
@@ -152,6 +158,7 @@ export class Admission {
       gate.refresh(settings, this.#words.workers, this.#onRejected);
       if (gate.queue.length > 0) this.#askTurn(gate);
     }
+    // Without a NameNode that is connected nothing else would tell the new windows.
     this.onSweep();
   }
 
@@ -217,6 +224,8 @@ export class Admission {
   /** Calls that have waited for too long end here, and those whose whole time is over. */
   #onLook(): void {
     const now = this.#engine.clock.nowMs;
+    const isEach = now - this.#lookedAtEachMs >= LOOK_AT_EACH_MS;
+    if (isEach) this.#lookedAtEachMs = now;
     let waiting = false;
     for (let n = 0; n < this.gates.length; n++) {
       const { queue } = this.gates[n] as Gate;
@@ -229,9 +238,25 @@ export class Admission {
         this.#expire(call);
         call = queue.oldest(now - this.#settings.timeLimitMs);
       }
+      if (isEach && queue.length > 0) this.#endPointless(queue);
       if (queue.length > 0) waiting = true;
     }
     if (waiting) this.#lookLater();
+  }
+
+  /** Calls whose time is over, or whose clients are gone, leave their places to others: they end as if it were their turn. */
+  #endPointless(queue: FairCallQueue): void {
+    const { attempts } = this.#engine;
+    const each = this.#each;
+    queue.listInto(each);
+    for (let i = 0; i < each.length; i++) {
+      const call = each[i] as Call;
+      if (call.place !== Place.QUEUED || !attempts.isPointless(call)) continue;
+      queue.remove(call);
+      this.#unqueued(call);
+      attempts.route(call);
+    }
+    each.length = 0;
   }
 
   /** It has waited, and there is no room for it in another queue. */

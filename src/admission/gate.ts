@@ -95,12 +95,17 @@ export class Gate {
   /** Another queue takes the place of this one, with its calls; `rejected` gets each that it has no room for. */
   refresh(settings: AdmissionSettings, workers: number, rejected: (call: Call) => void): void {
     this.window.settings = settings.windows[this.nameservice] as WindowSettings;
-    const queue = makeQueue(settings, workers);
-    this.#queue.drainTo((call) => {
+    const calls: Call[] = [];
+    this.#queue.drainTo((call) => calls.push(call));
+    // Levels that become one: its list is in the order of waiting, as `oldest` needs it.
+    calls.sort((a, b) => a.queuedMs - b.queuedMs);
+    // Before any is rejected: what follows from that may wait here, too.
+    this.#queue = makeQueue(settings, workers);
+    for (const call of calls) {
       if (call.level >= settings.levels) call.level = settings.levels - 1;
-      if (!queue.put(call)) rejected(call);
-    });
-    this.#queue = queue;
+      if (call.queuedAgain) this.#queue.putBack(call);
+      else if (!this.#queue.put(call)) rejected(call);
+    }
   }
 
   #hasRoom(lane: number): boolean {

@@ -79,6 +79,11 @@ export class Attempts implements AttemptOwner {
     this.#send(call, namenode);
   }
 
+  /** Nobody waits for its answer any more: `route` ends it. */
+  isPointless(call: Call): boolean {
+    return (call.client as Client).gone || call.composer?.over === true || this.#isTooOld(call);
+  }
+
   /** Its client has given it up, or is about to. */
   #isTooOld(call: Call): boolean {
     return this.#engine.clock.nowMs - call.startedMs > this.#engine.settings.callBudgetMs;
@@ -268,8 +273,7 @@ export class Attempts implements AttemptOwner {
   }
 
   mayLeaveQueue(call: Call): boolean {
-    const isOver = call.composer?.over === true || this.#isTooOld(call);
-    if (!isOver && !this.#isStale(call) && !(call.client as Client).gone) return true;
+    if (!this.isPointless(call) && !this.#isStale(call)) return true;
     leave(call, call.suspect ? Place.SUSPECT : Place.WAITING);
     this.route(call);
     return false;
@@ -289,11 +293,21 @@ export class Attempts implements AttemptOwner {
     this.route(call);
   }
 
-  /** No NameNode has the call, and the one that it waits for, if any, gives no sign of life. */
+  /** No NameNode has the call, and the one that it waits for, if any, gives no sign of life; in the queue that is each of its nameservice. */
   isUnreached(call: Call): boolean {
     if (call.place === Place.SLEEPING) return true;
+    if (call.place === Place.QUEUED) return !this.#hasAlive(call.nameservice);
     if (call.place !== Place.WAITING && call.place !== Place.SUSPECT) return false;
     return !this.#namenodeOf(call).isAlive(this.#engine.clock.nowMs, this.#engine.settings.connectTimeoutMs);
+  }
+
+  #hasAlive(nameservice: number): boolean {
+    const { clock, pool, settings } = this.#engine;
+    const namenodes = pool.namenodes[nameservice] as readonly NameNode[];
+    for (let i = 0; i < namenodes.length; i++) {
+      if ((namenodes[i] as NameNode).isAlive(clock.nowMs, settings.connectTimeoutMs)) return true;
+    }
+    return false;
   }
 
   onExpired(call: Call): void {

@@ -142,6 +142,8 @@ export class Call extends WheelEntry {
   floor = -1;
   /** It goes to the NameNode as an observer, or is in flight to it so: then it also stands in the queue of such calls. */
   asObserver = false;
+  /** The observer may have to catch up before it answers: how long that takes does not tell how busy it is. */
+  mayWait = false;
   /** It has been there for longer than calls may, but its observer answers others. */
   takesLong = false;
   /** A part of a call that observers may not answer: what a change looks at before is to be as new as it would be in a NameNode. */
@@ -261,6 +263,7 @@ export class CallPool {
     call.ofRouter = false;
     call.leads = false;
     call.asObserver = false;
+    call.mayWait = false;
     call.ofActive = false;
     call.seenNameservice = -1;
     call.seenTxid = -1;

@@ -66,6 +66,7 @@ export class ObserverReads {
     // A probe has its observer already.
     if (call.onlyNamenode >= 0) return false;
     call.asObserver = false;
+    call.mayWait = false;
     const { nameservice } = call;
     if (!(call.method as Method).coordinated || call.leavesObservers || this.settings.enabled[nameservice] !== true) {
       return false;
@@ -90,6 +91,7 @@ export class ObserverReads {
     this.figures.add(nameservice, Figure.floorLag, state.txid - call.floor);
     call.observersTried++;
     call.asObserver = true;
+    call.mayWait = !this.#choice.hasReached(observer, call.floor);
     call.waitingSinceMs = this.#engine.clock.nowMs;
     call.namenode = observer.index;
     call.tried |= 1 << observer.index;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Lane } from '../../src/admission/lanes.ts';
+import { type Call, Place } from '../../src/call/call.ts';
 import type { AdmissionSettings } from '../../src/shared/settings.ts';
 import { disposeOpened } from '../support/dispose-opened.ts';
 import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
@@ -227,6 +228,34 @@ describe('a call that finds no room', () => {
     expect(ns0.calls).toHaveLength(4);
   });
 
+  it('gives its place to others soon after its client has gone, although the NameNode answers nobody', async () => {
+    const { router, client } = await start({ capacity: 4 });
+    for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
+    const other = await connect(router);
+    for (let i = 4; i < 8; i++) other.send(status(`/zero/${i}`));
+    await counts(router, 4, 4);
+    other.socket.resetAndDestroy();
+    await counts(router, 4, 0);
+    client.send(status('/zero/8'));
+    await counts(router, 4, 1);
+    expect(router.admitted(0).figures.refusedLate).toBe(0);
+  });
+
+  it('waits no longer than its whole time, of which it has slept a part', async () => {
+    const { router, client } = await start(
+      { windows: [{ floor: 1, ceiling: 1 }, FOUR.windows[1] as never] },
+      { settings: { callBudgetMs: 2000 } },
+    );
+    ns0.handler = (call) => (call.path === '/slept' ? call.fail(STANDBY, 'not the active one') : held.push(call));
+    client.send(status('/zero/slept'));
+    await ns0.waitForCall({ path: '/slept' });
+    client.send(locations('/zero/held'));
+    await waitUntil(() => held.length === 1, 'the window is taken');
+    const { exception, callId } = await client.receive();
+    expect([exception, callId]).toEqual([STANDBY, 0]);
+    await counts(router, 1, 0);
+  });
+
   it('is resolved anew when the mount table changes while it waits', async () => {
     const { router, client } = await start();
     for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
@@ -272,6 +301,83 @@ describe('other settings', () => {
     }
     await counts(router, 4, 2);
   });
+});
+
+describe('other settings for calls that wait', () => {
+  it('leave nobody waiting for longer, whose level becomes one with others', async () => {
+    const levels = { levels: 2, capacityWeights: [1, 1], multiplexerWeights: [2, 1] };
+    const { router, client } = await start(levels);
+    for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 0);
+    const calls = [1, 0].map((level) => {
+      const call = router.engine.calls.take();
+      call.place = Place.QUEUED;
+      call.level = level;
+      return call;
+    });
+    const gate = gateOf(router);
+    calls.forEach((call, i) => {
+      call.queuedMs = 100 + i;
+      gate.queue.put(call);
+    });
+    gate.refresh(FOUR, 1, () => {
+      throw new Error('there is room for both');
+    });
+    expect(gate.queue.oldest(100)).toBe(calls[0]);
+    for (const call of calls) {
+      gate.queue.remove(call);
+      router.engine.calls.give(call);
+    }
+  });
+
+  it('keep what follows from a refusal, and calls that were let through before', async () => {
+    const { router, client } = await start();
+    for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
+    await counts(router, 4, 0);
+    const gate = gateOf(router);
+    const [came, alsoCame, next, back] = Array.from({ length: 4 }, () => router.engine.calls.take()) as [
+      Call,
+      Call,
+      Call,
+      Call,
+    ];
+    for (const call of [came, alsoCame]) gate.queue.put(call);
+    gate.queue.putBack(back);
+    const rejected: Call[] = [];
+    gate.refresh({ ...FOUR, capacity: 1 }, 1, (call) => {
+      rejected.push(call);
+      // As a composer may that asks somebody else in its place.
+      gate.queue.putBack(next);
+    });
+    expect(rejected).toEqual([alsoCame]);
+    const left: Call[] = [];
+    gate.queue.drainTo((call) => left.push(call));
+    expect(left).toEqual([back, next, came]);
+    for (const call of [came, alsoCame, next, back]) router.engine.calls.give(call);
+  });
+
+  it('are told although no call has come since', async () => {
+    const { router } = await start();
+    expect(router.admitted(0).figures.window).toBe(4);
+    router.engine.refreshAdmission({ ...FOUR, windows: [{ floor: 9, ceiling: 9 }, FOUR.windows[1] as never] });
+    expect(router.admitted(0).figures.window).toBe(9);
+  });
+});
+
+it('mount points are told while the nameservice of their directory is silent and its window full', async () => {
+  const { router, client } = await start(
+    {},
+    {
+      keys: { 'dfs.federation.router.default.nameserviceId': 'ns0' },
+      settings: { mountStatusTimeoutMs: 300, connectTimeoutMs: 500 },
+    },
+  );
+  for (let i = 0; i < 6; i++) client.send(status(`/zero/${i}`));
+  await counts(router, 4, 2);
+  const other = await connect(router);
+  const listing = { method: 'getListing', request: { src: '/', startAfter: Buffer.alloc(0), needLocation: false } };
+  expect((await other.call(listing)).status).toBe('SUCCESS');
+  expect(gateOf(router).inFlight).toBe(4);
 });
 
 describe('whatever ends', () => {

@@ -146,7 +146,7 @@ describe('refreshing the fairness policy', () => {
     write('hdfs-rbf-site.xml', { [POLICY]: STATIC, [HANDLERS]: '12' });
     expect(await refresh()).toContain(`RefreshFairnessPolicyControllerHandler: ${STATIC} (exit 0)`);
     expect(told().at(-1)?.admission).toMatchObject({ timeLimitMs: 1_000, windows: [{ floor: 12, ceiling: 12 }] });
-    // Of two workers without anything to do each has half of the window.
+    // Of two workers without anything to do each has half of the window, also the one that has seen no call.
     await waitUntil(async () => (await windowSize()) === 12, 'the window is that of the policy');
   });
 

@@ -333,6 +333,18 @@ describe('the main thread', () => {
     vi.useRealTimers();
   });
 
+  it('with periods shorter than what it waits, does not wait for a silent worker for ever', () => {
+    shared.stop();
+    shared = new SharedScheduler({ ...ADMISSION, scheduler: { ...FOUR_LEVELS, periodMs: 100 } });
+    shared.start();
+    shared.join(peer);
+    take();
+    vi.advanceTimersByTime(349);
+    expect(take()).toEqual(['admission-collect 0']);
+    vi.advanceTimersByTime(1);
+    expect(take()).toEqual(['admission-state 0']);
+  });
+
   it('asks each second, and sweeps at the end of each period', () => {
     expect(take()).toEqual(['admission-state 0']);
     for (let second = 1; second < 5; second++) {

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Gate } from '../../src/admission/gate.ts';
 import { NameNodeState } from '../../src/shared/control-block.ts';
 import { disposeOpened } from '../support/dispose-opened.ts';
 import { type ObserverClient, ObserverRig } from '../support/observer-rig.ts';
@@ -34,6 +35,23 @@ describe('reads', () => {
     const { rig, client } = await start(3);
     for (let i = 0; i < 12; i++) await client.read();
     expect(Math.min(...readsAt(rig, 3))).toBeGreaterThan(0);
+    expect(rig.namenode(0).callsOf(READ)).toHaveLength(0);
+  });
+
+  it('say nothing about how busy NameNodes are when the observer may have to catch up first', async () => {
+    const { rig, client } = await start(1);
+    const { window } = rig.router.engine.admission.gates[0] as Gate;
+    const sample = vi.spyOn(window, 'sample');
+    await client.read();
+    expect(sample).toHaveBeenCalledTimes(0);
+    await client.read();
+    expect(sample).toHaveBeenCalledTimes(1);
+    rig.setStateIds(AT_ACTIVE + 1);
+    await client.write();
+    await client.read();
+    expect(sample).toHaveBeenCalledTimes(1);
+    await client.read();
+    expect(sample).toHaveBeenCalledTimes(2);
     expect(rig.namenode(0).callsOf(READ)).toHaveLength(0);
   });
 

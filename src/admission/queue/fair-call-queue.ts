@@ -120,6 +120,14 @@ export class FairCallQueue {
     return null;
   }
 
+  /** Appends all that wait here. */
+  listInto(calls: Call[]): void {
+    for (let list = 0; list < this.#lists.length; list++) {
+      for (let { head: call } = this.#returned[list] as CallQueue; call !== null; call = call.next) calls.push(call);
+      for (let { head: call } = this.#lists[list] as CallQueue; call !== null; call = call.next) calls.push(call);
+    }
+  }
+
   /** Takes out every call: lane by lane, best level first, each in its order. `take` may put them into another queue. */
   drainTo(take: (call: Call) => void): void {
     for (let lane = 0; lane < this.#lanes; lane++) {

@@ -85,7 +85,10 @@ export class SharedScheduler {
   #collect(sweep: boolean): void {
     const exchange = this.#exchange;
     if (exchange === null) return;
+    const goesOn = exchange.isOpen;
     exchange.collect(sweep);
+    // A period may be shorter than what is waited: the round that is open ends when it was to end.
+    if (goesOn) return;
     if (this.#giveUp !== null) clearTimeout(this.#giveUp);
     this.#giveUp = exchange.isOpen ? setTimeout(() => exchange.giveUp(), ANSWER_WITHIN_MS).unref() : null;
   }
