@@ -68,11 +68,9 @@ describe('the circuit of a NameNode', () => {
     const clients = await Promise.all(Array.from({ length: USERS }, (_, i) => makeClient(router, `user${i}`)));
     const replies = clients.map((client) => ask(client));
     await waitUntil(() => circuitOf(router).isOpen, 'the circuit is open');
-    const failed = router.count('namenodeConnectFailures');
-    // All of them wait, round after round, and none of them connects.
+    // All of them wait, round after round; only those connect that had begun to before the circuit opened.
     await waitUntil(() => circuitOf(router).msUntilProbe(router.engine.clock.nowMs) > 1000, 'probes have failed');
-    expect(router.count('namenodeConnectFailures')).toBe(failed);
-    expect(failed).toBeLessThanOrEqual(8);
+    expect(router.count('namenodeConnectFailures')).toBeLessThanOrEqual(8);
     await namenode.listen();
     for (const reply of replies) await expectSuccess(reply);
     expect(circuitOf(router).isClosed).toBe(true);
