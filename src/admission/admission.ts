@@ -164,12 +164,11 @@ export class Admission {
 
   /** Each second while NameNodes are connected: workers divide the windows anew, and what is there now is told. */
   onSweep(): void {
-    const { demand, figures, workers } = this.#words;
+    const { figures } = this.#words;
     for (let n = 0; n < this.gates.length; n++) {
       const gate = this.gates[n] as Gate;
       const { queue, inFlight } = gate;
-      demand.tell(n, inFlight + queue.length);
-      if (workers > 1) gate.window.share = demand.shareOf(n, workers);
+      this.#takeShare(gate, gate.takeDemand());
       figures.set(n, Figure.inFlight, inFlight);
       figures.set(n, Figure.inFlightReads, gate.inFlightOf(Lane.READ));
       figures.set(n, Figure.inFlightWrites, gate.inFlightOf(Lane.WRITE));
@@ -188,6 +187,13 @@ export class Admission {
     }
   }
 
+  /** By the most that there was at one time lately: what there is at this moment may be nothing, between two bursts. */
+  #takeShare(gate: Gate, calls: number): void {
+    const { demand, workers } = this.#words;
+    demand.tell(gate.nameservice, calls);
+    if (workers > 1) gate.window.share = demand.shareOf(gate.nameservice, workers);
+  }
+
   #pumpGate(gate: Gate): void {
     gate.turnAsked = false;
     const now = this.#engine.clock.nowMs;
@@ -204,6 +210,7 @@ export class Admission {
   #queued(gate: Gate, call: Call): void {
     call.place = Place.QUEUED;
     call.queuedMs = this.#engine.clock.nowMs;
+    gate.noteDemand();
     const { length } = gate.queue;
     const n = gate.nameservice;
     if (length > (this.#peaks[n] as number)) this.#peaks[n] = length;
@@ -228,7 +235,8 @@ export class Admission {
     if (isEach) this.#lookedAtEachMs = now;
     let waiting = false;
     for (let n = 0; n < this.gates.length; n++) {
-      const { queue } = this.gates[n] as Gate;
+      const gate = this.gates[n] as Gate;
+      const { queue } = gate;
       for (let call = queue.oldest(now - this.#settings.timeLimitMs); call !== null; ) {
         queue.remove(call);
         this.#unqueued(call);
@@ -239,7 +247,11 @@ export class Admission {
         call = queue.oldest(now - this.#settings.timeLimitMs);
       }
       if (isEach && queue.length > 0) this.#endPointless(queue);
-      if (queue.length > 0) waiting = true;
+      if (queue.length === 0) continue;
+      waiting = true;
+      // It may have had nothing to do when the windows were divided.
+      this.#takeShare(gate, gate.demand);
+      this.#askTurn(gate);
     }
     if (waiting) this.#lookLater();
   }

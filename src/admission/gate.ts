@@ -36,6 +36,8 @@ export class Gate {
   readonly window: Window;
   /** A turn of this gate is asked for at the end of the turn of the event loop. */
   turnAsked = false;
+  /** Most calls here at one time, in the window and in the queue, since `takeDemand`. */
+  demand = 0;
   #queue: FairCallQueue;
   readonly #passed: readonly Passed[] = Array.from({ length: LANES }, () => new Passed());
   #turn = 0;
@@ -61,6 +63,19 @@ export class Gate {
     return (this.#passed[lane] as Passed).length;
   }
 
+  /** A call has come here. */
+  noteDemand(): void {
+    const calls = this.inFlight + this.#queue.length;
+    if (calls > this.demand) this.demand = calls;
+  }
+
+  /** The demand, which begins anew with what is here. */
+  takeDemand(): number {
+    const { demand } = this;
+    this.demand = this.inFlight + this.#queue.length;
+    return demand;
+  }
+
   /** True: the call is in the window. False: there is no room, or others of its lane have waited for longer. */
   enter(call: Call): boolean {
     if (this.#queue.lengthOf(call.lane) > 0 || !this.#hasRoom(call.lane)) {
@@ -68,6 +83,7 @@ export class Gate {
       return false;
     }
     this.#pass(call);
+    this.noteDemand();
     return true;
   }
 

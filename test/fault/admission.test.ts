@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Lane } from '../../src/admission/lanes.ts';
 import { type Call, Place } from '../../src/call/call.ts';
 import type { AdmissionSettings } from '../../src/shared/settings.ts';
@@ -151,6 +151,33 @@ describe('a window', () => {
       for (let i = 0; i < 10; i++) await client.receive();
     }
     expect(gateOf(router).window.limit).toBe(256);
+  });
+});
+
+describe('a window of two workers', () => {
+  const EIGHT = { windows: [{ floor: 8, ceiling: 8 }, FOUR.windows[1] as never] };
+
+  it('is divided by the most that each had at one time, whatever it has at the moment', async () => {
+    const { router, client } = await start(EIGHT, { workers: 2 });
+    ns0.handler = answerPlainly;
+    for (let i = 0; i < 10; i++) client.send(status(`/zero/${i}`));
+    for (let i = 0; i < 10; i++) await client.receive();
+    router.engine.admission.onSweep();
+    expect(gateOf(router).window.limit).toBe(7);
+    router.engine.admission.onSweep();
+    expect(gateOf(router).window.limit).toBe(4);
+  });
+
+  it('is divided anew for calls that wait at one that had nothing to do', async () => {
+    const { router, client } = await start(EIGHT, { workers: 2 });
+    for (let i = 0; i < 10; i++) client.send(status(`/zero/${i}`));
+    await waitUntil(() => gateOf(router).demand === 10, 'ten have come');
+    router.engine.admission.onSweep();
+    const { router: other, client: late } = await start(EIGHT, { beside: router });
+    expect(gateOf(other).window.limit).toBe(1);
+    vi.spyOn(other.engine.admission, 'onSweep').mockImplementation(() => {});
+    for (let i = 0; i < 10; i++) late.send(status(`/zero/late${i}`));
+    await waitUntil(() => gateOf(other).inFlight === 4, 'half of the window is there for them');
   });
 });
 

@@ -33,6 +33,8 @@ export interface InlineRouterOptions {
   readonly settings?: Partial<Settings>;
   /** A router of the same nameservices, of whose process this is another worker: it shares what all threads of a process know. */
   readonly beside?: InlineRouter;
+  /** Workers that divide the windows of nameservices among them; left out: this one alone. */
+  readonly workers?: number;
 }
 
 type Place = number | string;
@@ -83,7 +85,7 @@ export class InlineRouter implements AsyncDisposable {
   }
 
   static async start(options: InlineRouterOptions): Promise<InlineRouter> {
-    const { nameservices, mounts, keys = {}, settings = {}, beside } = options;
+    const { nameservices, mounts, keys = {}, settings = {}, beside, workers = 1 } = options;
     const topology: Topology = {
       nameservices: Object.entries(nameservices).map(([id, ports]) => ({
         id,
@@ -95,7 +97,7 @@ export class InlineRouter implements AsyncDisposable {
     const read = readSettings(configuration, topology, { HADOOP_USER_NAME: 'router' });
     const all: Settings = { ...read, rpcHost: HOST, routerId: 'router:8888', handoff: 'inline', ...settings };
 
-    const shared = beside === undefined ? makeShared(all, topology) : beside.#shared;
+    const shared = beside === undefined ? makeShared(all, topology, workers) : beside.#shared;
     const { control } = shared;
     const counters = createCounters(ONE_THREAD);
     const block = new ControlBlock(control, topology.nameservices.length);
@@ -176,11 +178,11 @@ interface SharedByThreads {
   readonly admission: AdmissionMemory;
 }
 
-function makeShared(settings: Settings, topology: Topology): SharedByThreads {
+function makeShared(settings: Settings, topology: Topology, workers: number): SharedByThreads {
   return {
     control: createControlBlock(topology.nameservices.length),
     observers: createObserverMemory(settings, topology, OBSERVER_THREADS),
-    admission: createAdmissionMemory(topology, OBSERVER_THREADS, 1),
+    admission: createAdmissionMemory(topology, OBSERVER_THREADS, workers),
   };
 }
 
