@@ -14,11 +14,19 @@ const BUSY_MS = 10;
 /** Of the window, what it gives up at most and takes at most in one period. */
 const SHRINK = 0.7;
 const GROW = 1.25;
+/** After it has shrunk without any effect on the round trip it does not try that again for so long. */
+const HOLD_MS = 5_000;
 
 /**
  * How many calls of one nameservice may be in flight from this worker, between a floor and a ceiling, by the round trip of its cheapest reads:
- * calls that take long by themselves (summaries, listings) say nothing about how busy a NameNode is. It grows when calls wait for it, and
- * shrinks when cheap reads take much longer than they did at best. Without cheap reads it stays.
+ * calls that take long by themselves (summaries, listings) say nothing about how busy a NameNode is. It moves only while calls wait for it:
+ *
+ *   cheap reads are quick                              it grows
+ *   they take much longer than at best                 it shrinks: fewer calls at once wait less in the NameNode, which does as many as before
+ *   they do not get quicker by that                    it takes back what it gave up, and holds: what they wait for is not the calls from here
+ *                                                      (a long lock, a collection of garbage, a machine without time for it)
+ *
+ * Without cheap reads it stays.
  */
 export class Window {
   /** Calls; of each lane too. */
@@ -37,6 +45,12 @@ export class Window {
   #shortestMs = Number.POSITIVE_INFINITY;
   #shortestBeforeMs = Number.POSITIVE_INFINITY;
   #memorySinceMs = 0;
+  /** Before it has shrunk, 0 when it has not lately: how large it was, and the mean round trip then. */
+  #shrunkFrom = 0;
+  #shrunkAtMs = 0;
+  /** What comes back before was sent into the larger window, and says nothing about the smaller one. */
+  #deafUntilMs = 0;
+  #holdUntilMs = 0;
 
   constructor(settings: WindowSettings) {
     this.#settings = settings;
@@ -55,6 +69,7 @@ export class Window {
     if (share === this.#share) return;
     this.#exact *= share / this.#share;
     this.#share = share;
+    this.#shrunkFrom = 0;
     this.#set(this.#exact);
   }
 
@@ -65,9 +80,10 @@ export class Window {
 
   /** A cheap read has come back after `ms`. */
   sample(ms: number, nowMs: number): void {
+    if (ms < this.#shortestMs) this.#shortestMs = ms;
+    if (nowMs < this.#deafUntilMs) return;
     this.#samples++;
     this.#sumMs += ms;
-    if (ms < this.#shortestMs) this.#shortestMs = ms;
     if (this.#samples >= MIN_SAMPLES && nowMs - this.#sinceMs >= PERIOD_MS) this.#judge(nowMs);
   }
 
@@ -75,8 +91,11 @@ export class Window {
     const mean = this.#sumMs / this.#samples;
     const shortest = Math.min(this.#shortestMs, this.#shortestBeforeMs);
     const busy = Math.max(shortest * BUSY_FACTOR, shortest + BUSY_MS);
-    if (mean > busy) this.#set(this.#exact * Math.max(SHRINK, busy / mean));
-    else if (this.#wanted) this.#set(this.#exact * GROW);
+    if (mean <= busy) this.#shrunkFrom = 0;
+    if (this.#wanted) {
+      if (mean <= busy) this.#set(this.#exact * GROW);
+      else this.#onBusy(mean, busy, nowMs);
+    }
     this.#wanted = false;
     this.#samples = 0;
     this.#sumMs = 0;
@@ -85,6 +104,24 @@ export class Window {
     this.#memorySinceMs = nowMs;
     this.#shortestBeforeMs = this.#shortestMs;
     this.#shortestMs = Number.POSITIVE_INFINITY;
+  }
+
+  #onBusy(mean: number, busy: number, nowMs: number): void {
+    const from = this.#shrunkFrom;
+    // In proportion it would be limit / from of what it was; half of that is a sign that it helps.
+    if (from > 0 && mean > (this.#shrunkAtMs * (1 + this.#exact / from)) / 2) {
+      this.#set(from);
+      this.#shrunkFrom = 0;
+      this.#holdUntilMs = nowMs + HOLD_MS;
+      return;
+    }
+    if (nowMs < this.#holdUntilMs) return;
+    const before = this.#exact;
+    this.#set(before * Math.max(SHRINK, busy / mean));
+    if (this.#exact === before) return;
+    this.#shrunkFrom = before;
+    this.#shrunkAtMs = mean;
+    this.#deafUntilMs = nowMs + 2 * mean;
   }
 
   #set(limit: number): void {

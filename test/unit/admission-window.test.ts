@@ -17,6 +17,13 @@ function run(window: Window, fromMs: number, periods: number, ms: number, wanted
   return now;
 }
 
+/** As `run`, of a NameNode that does `perMs` calls in a ms: the more are in flight, the longer each takes. */
+function runBusy(window: Window, fromMs: number, periods: number, perMs: number): number {
+  let now = fromMs;
+  for (let period = 0; period < periods; period++) now = run(window, now, 1, Math.max(1, window.limit / perMs));
+  return now;
+}
+
 describe('the window of a nameservice', () => {
   it('begins between its bounds', () => {
     expect(new Window(BOUNDS).limit).toBe(256);
@@ -36,18 +43,35 @@ describe('the window of a nameservice', () => {
     expect(window.limit).toBe(256);
   });
 
-  it('shrinks to its floor, and no further, when cheap reads take much longer than at best', () => {
+  it('shrinks until a busy NameNode answers as soon as it may, and no further than its floor', () => {
     const window = new Window(BOUNDS);
-    const now = run(window, 0, 30, 1);
-    run(window, now, 30, 200);
+    let now = run(window, 0, 30, 1);
+    now = runBusy(window, now, 60, 10);
+    // 11 ms are what cheap reads may take that take 1 ms at best.
+    expect(window.limit).toBeGreaterThan(64);
+    expect(window.limit).toBeLessThan(160);
+    runBusy(window, now, 100, 1);
     expect(window.limit).toBe(64);
   });
 
-  it('comes back within ten periods once they are quick again', () => {
+  it('takes back what it has given up when that has no effect, tries it again after a while, and loses no more', () => {
     const window = new Window(BOUNDS);
     let now = run(window, 0, 30, 1);
-    now = run(window, now, 30, 200);
-    run(window, now, 13, 1);
+    const limits: number[] = [];
+    for (let period = 0; period < 200; period++) {
+      now = run(window, now, 1, 50);
+      limits.push(window.limit);
+    }
+    expect(Math.min(...limits)).toBeGreaterThanOrEqual(700);
+    expect(limits.filter((limit) => limit < 1024).length).toBeLessThan(10);
+  });
+
+  it('comes back within two seconds once they are quick again', () => {
+    const window = new Window(BOUNDS);
+    let now = run(window, 0, 30, 1);
+    now = runBusy(window, now, 100, 1);
+    expect(window.limit).toBe(64);
+    run(window, now, 20, 1);
     expect(window.limit).toBe(1024);
   });
 
@@ -61,7 +85,7 @@ describe('the window of a nameservice', () => {
   it('takes a NameNode that has become slower for good for what it is, after a minute', () => {
     const window = new Window(BOUNDS);
     let now = run(window, 0, 30, 1);
-    now = run(window, now, 50, 60);
+    now = runBusy(window, now, 100, 1);
     expect(window.limit).toBe(64);
     now = run(window, now, 620, 60);
     expect(window.limit).toBe(1024);
