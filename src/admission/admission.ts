@@ -199,10 +199,13 @@ export class Admission {
     const now = this.#engine.clock.nowMs;
     for (let call = gate.next(); call !== null; call = gate.next()) {
       this.#unqueued(call);
-      this.#words.figures.add(gate.nameservice, Figure.waited);
       const ms = now - call.queuedMs;
-      this.#words.figures.time(gate.nameservice, QUEUE_TIME, ms);
       call.waitedMs += ms;
+      // One that was let through before has been counted.
+      if (!call.queuedAgain) {
+        this.#words.figures.add(gate.nameservice, Figure.waited);
+        this.#words.figures.time(gate.nameservice, QUEUE_TIME, ms);
+      }
       this.#engine.attempts.route(call);
     }
   }
