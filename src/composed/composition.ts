@@ -4,7 +4,7 @@ import type { Engine } from '../call/engine.ts';
 import { Failure } from '../call/failure.ts';
 import type { Method } from '../call/method.ts';
 import { translateReplyPaths } from '../call/strategies/reply-paths.ts';
-import { Counter } from '../shared/counters.ts';
+import { Counter, MethodCount } from '../shared/counters.ts';
 import { decodePlain, encode, messageType, type Plain } from '../wire/messages.ts';
 import type { Answer, Failed } from './answer.ts';
 import { Part } from './part.ts';
@@ -134,6 +134,10 @@ export class Composition {
     options: AskOptions = {},
   ): Promise<Answer[]> {
     const answers: Answer[] = new Array<Answer>(asked.length);
+    if (asked.length > 1) {
+      const { index } = (asked[0] as (typeof asked)[number]).request.method;
+      this.engine.counters.add(MethodCount.fanOuts + index);
+    }
     let next = 0;
     const askNext = async (): Promise<void> => {
       while (next < asked.length) {
