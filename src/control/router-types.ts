@@ -53,6 +53,8 @@ export interface RouterServices {
   } | null;
   /** What admission does, by nameservice. */
   readonly admission: () => Sums[];
+  /** Priority levels of the queues now. */
+  readonly admissionLevels: () => number;
   /** What callers cost; null: nobody's cost is counted. */
   readonly scheduler: () => SchedulerReport | null;
   readonly counters: () => Record<CounterName, number>;

@@ -172,6 +172,7 @@ class Router implements RunningRouter, ThreadEvents {
         isDraining: () => this.#drain !== null || this.#stop !== null,
         admission: () =>
           readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length, this.#levels),
+        admissionLevels: () => this.#levels,
         groups: this.#groups,
         impersonation: this.#impersonation,
         refreshAdmission: (admission) => this.#refreshAdmission(admission),

@@ -11,7 +11,9 @@ import { viewClients } from './api/view-clients.ts';
 import { viewNameservices } from './api/view-nameservices.ts';
 import { viewObservers } from './api/view-observers.ts';
 import { viewQueues } from './api/view-queues.ts';
+import { noHttpFigures } from './http-figures.ts';
 import { HttpServer } from './http-server.ts';
+import { openJmx } from './jmx/open.ts';
 import { Login } from './login.ts';
 import { TokenFile, TokenFileError } from './tokens.ts';
 
@@ -27,9 +29,10 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block, observerReads, admission, scheduler, counters, rings }: RouterServices,
+  services: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
+  const { federation, block, observerReads, admission, scheduler, counters, rings } = services;
   const { mounts, router, access } = administration;
   const tokens = http.tokenFile === null ? null : new TokenFile(http.tokenFile);
   if (tokens !== null) await requireTokens(tokens, configuration);
@@ -57,7 +60,9 @@ export async function openHttp(
       throw storeError(error);
     }
   };
-  const server = new HttpServer({
+  const figures = noHttpFigures();
+  const httpPort = (): number => server.port;
+  const server: HttpServer = new HttpServer({
     settings: http,
     parts: [
       api({
@@ -83,7 +88,9 @@ export async function openHttp(
         version: version.version,
         log,
       }),
+      openJmx({ settings, topology, configuration, version, services, administration, http: figures, httpPort, log }),
     ],
+    figures,
     log,
   });
   await server.start();

@@ -1,0 +1,104 @@
+import { JAVA } from '../../control/rpc-server/remote-exception.ts';
+import type { HttpPart } from '../http-server.ts';
+import { HttpRefusal } from '../refusal.ts';
+import type { Bean } from './bean.ts';
+import { MAX_NAME_CHARACTERS, matcherOf, ObjectNameError } from './object-name.ts';
+import type { Scrape } from './scrape.ts';
+import { JsonWriter } from './values.ts';
+
+/** Longest name of an attribute that is looked for. */
+const MAX_ATTRIBUTE_CHARACTERS = 256;
+
+export interface JmxOptions {
+  /** As they are now: some come with the ports and the queues. */
+  beans(): readonly Bean[];
+  scrape(): Scrape;
+}
+
+/** `/jmx`, with the answers that a Java router gives: monitors go by them, the odd ones included. */
+export function jmx(options: JmxOptions): HttpPart {
+  return (app) => {
+    app.get('/jmx', async (request, reply) => {
+      const { get, qry } = request.query as Record<string, unknown>;
+      reply.header('content-type', 'application/json; charset=utf8');
+      reply.header('access-control-allow-methods', 'GET');
+      reply.header('access-control-allow-origin', '*');
+      return answer(options, textOf(get), textOf(qry) ?? '*:*');
+    });
+  };
+}
+
+/** The first one of a parameter that is given several times, as servlets have it. */
+function textOf(value: unknown): string | null {
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  if (typeof first !== 'string') return null;
+  if (first.length <= MAX_NAME_CHARACTERS + MAX_ATTRIBUTE_CHARACTERS) return first;
+  throw new HttpRefusal(
+    400,
+    JAVA.ILLEGAL_ARGUMENT,
+    `the query has ${first.length} characters`,
+    `names of beans have at most ${MAX_NAME_CHARACTERS}, those of attributes ${MAX_ATTRIBUTE_CHARACTERS}`,
+  );
+}
+
+/** The answer to `?get=` when it is there, else to `?qry=`. All have status 200, as the Java Router's have, errors included. */
+function answer({ beans, scrape }: JmxOptions, get: string | null, qry: string): Buffer {
+  let pattern = qry;
+  let attribute: string | null = null;
+  if (get !== null) {
+    // As Java splits: empty items at the end do not count.
+    const items = get.replace(/(?:::)+$/, '').split('::');
+    if (items.length !== 2) return writeError('query format is not as expected.');
+    [pattern, attribute] = items as [string, string];
+  }
+  let isWanted: (name: string) => boolean;
+  try {
+    isWanted = matcherOf(pattern);
+  } catch (error) {
+    if (error instanceof ObjectNameError) return Buffer.from('{ }');
+    throw error;
+  }
+  const wanted = beans().filter(({ name }) => isWanted(name));
+  return writeBeans(wanted, scrape(), attribute);
+}
+
+function writeError(message: string): Buffer {
+  const writer = new JsonWriter();
+  writer.add('{\n');
+  writer.addField('result', 'ERROR', '  ');
+  writer.add(',\n');
+  writer.addField('message', message, '  ');
+  writer.add('\n}');
+  return writer.end();
+}
+
+const INDENT = '    ';
+
+/** `attribute`: it alone; a bean without it, or where it is null, ends the list. */
+function writeBeans(beans: readonly Bean[], scrape: Scrape, attribute: string | null): Buffer {
+  const writer = new JsonWriter();
+  writer.add('{\n  "beans" : [ ');
+  for (const [i, bean] of beans.entries()) {
+    const attributes = bean.read(scrape);
+    writer.add(i === 0 ? '{\n' : ', {\n');
+    writer.addField('name', bean.name, INDENT);
+    writer.add(',\n');
+    writer.addField('modelerType', bean.modelerType, INDENT);
+    if (attribute !== null && (!Object.hasOwn(attributes, attribute) || attributes[attribute] === null)) {
+      writer.add(',\n');
+      writer.addField('result', 'ERROR', INDENT);
+      writer.add(',\n');
+      writer.addField('message', `No attribute with name ${attribute} was found.`, INDENT);
+      writer.add('\n  }');
+      break;
+    }
+    for (const [name, value] of Object.entries(attributes)) {
+      if (attribute !== null && name !== attribute) continue;
+      writer.add(',\n');
+      writer.addField(name, value, INDENT);
+    }
+    writer.add('\n  }');
+  }
+  writer.add(beans.length === 0 ? ']\n}' : ' ]\n}');
+  return writer.end();
+}
