@@ -5,6 +5,7 @@ import { type HttpSettings, TOKEN_FILE_KEY } from '../config/http-settings.ts';
 import type { Log } from '../control/log.ts';
 import type { RouterServices, RouterVersion } from '../control/router-types.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
+import type { RouterStatus } from '../state-store/records.ts';
 import { api } from './api/api.ts';
 import type { RouterView } from './api/parts.ts';
 import { viewClients } from './api/view-clients.ts';
@@ -14,7 +15,12 @@ import { viewQueues } from './api/view-queues.ts';
 import { noHttpFigures } from './http-figures.ts';
 import { HttpServer } from './http-server.ts';
 import { openJmx } from './jmx/open.ts';
+import { statusOf } from './jmx/scrape.ts';
 import { Login } from './login.ts';
+import { conf } from './pages/conf.ts';
+import { healthPages } from './pages/health.ts';
+import { logLevel } from './pages/log-level.ts';
+import { stacks } from './pages/stacks.ts';
 import { TokenFile, TokenFileError } from './tokens.ts';
 
 export interface OpenHttpOptions {
@@ -62,6 +68,8 @@ export async function openHttp(
   };
   const figures = noHttpFigures();
   const httpPort = (): number => server.port;
+  const login = new Login({ callerOf: (user) => access.callerOf(user), tokens, staticUser: http.staticUser, log });
+  const status = (): RouterStatus => statusOf(services);
   const server: HttpServer = new HttpServer({
     settings: http,
     parts: [
@@ -79,16 +87,15 @@ export async function openHttp(
           routers,
           now: Date.now,
         },
-        login: new Login({
-          callerOf: (user) => access.callerOf(user),
-          tokens,
-          staticUser: http.staticUser,
-          log,
-        }),
+        login,
         version: version.version,
         log,
       }),
       openJmx({ settings, topology, configuration, version, services, administration, http: figures, httpPort, log }),
+      healthPages({ ...services, status }),
+      conf(configuration),
+      stacks(services.threads),
+      logLevel(log, login),
     ],
     figures,
     log,

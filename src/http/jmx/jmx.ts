@@ -1,13 +1,9 @@
-import { JAVA } from '../../control/rpc-server/remote-exception.ts';
 import type { HttpPart } from '../http-server.ts';
-import { HttpRefusal } from '../refusal.ts';
+import { page, parameter } from '../pages/page.ts';
 import type { Bean } from './bean.ts';
-import { MAX_NAME_CHARACTERS, matcherOf, ObjectNameError } from './object-name.ts';
+import { matcherOf, ObjectNameError } from './object-name.ts';
 import type { Scrape } from './scrape.ts';
 import { JsonWriter } from './values.ts';
-
-/** Longest name of an attribute that is looked for. */
-const MAX_ATTRIBUTE_CHARACTERS = 256;
 
 export interface JmxOptions {
   /** As they are now: some come with the ports and the queues. */
@@ -18,27 +14,15 @@ export interface JmxOptions {
 /** `/jmx`, with the answers that a Java router gives: monitors go by them, the odd ones included. */
 export function jmx(options: JmxOptions): HttpPart {
   return (app) => {
-    app.get('/jmx', async (request, reply) => {
-      const { get, qry } = request.query as Record<string, unknown>;
+    page(app, '/jmx', async (request, reply) => {
+      const get = parameter(request, 'get');
+      const qry = parameter(request, 'qry') ?? '*:*';
       reply.header('content-type', 'application/json; charset=utf8');
       reply.header('access-control-allow-methods', 'GET');
       reply.header('access-control-allow-origin', '*');
-      return answer(options, textOf(get), textOf(qry) ?? '*:*');
+      return answer(options, get, qry);
     });
   };
-}
-
-/** The first one of a parameter that is given several times, as servlets have it. */
-function textOf(value: unknown): string | null {
-  const first: unknown = Array.isArray(value) ? value[0] : value;
-  if (typeof first !== 'string') return null;
-  if (first.length <= MAX_NAME_CHARACTERS + MAX_ATTRIBUTE_CHARACTERS) return first;
-  throw new HttpRefusal(
-    400,
-    JAVA.ILLEGAL_ARGUMENT,
-    `the query has ${first.length} characters`,
-    `names of beans have at most ${MAX_NAME_CHARACTERS}, those of attributes ${MAX_ATTRIBUTE_CHARACTERS}`,
-  );
 }
 
 /** The answer to `?get=` when it is there, else to `?qry=`. All have status 200, as the Java Router's have, errors included. */

@@ -130,11 +130,7 @@ export class Scrape {
   }
 
   get status(): RouterStatus {
-    const { federation, isDraining } = this.sources.services;
-    if (isDraining()) return 'SHUTDOWN';
-    return (
-      federation.stored?.routers.status ?? (this.sources.services.rpcAddress() === '' ? 'INITIALIZING' : 'RUNNING')
-    );
+    return statusOf(this.sources.services);
   }
 
   /** Records of all routers; this one alone without a State Store, and none while that has not been read. */
@@ -162,6 +158,17 @@ export class Scrape {
   sumOf(of: (sums: ProxySums) => number): number {
     return this.proxies.reduce((sum, each) => sum + of(each), 0);
   }
+}
+
+/** As the router's record says, with what it says only when the store takes it. */
+export function statusOf({
+  federation,
+  isDraining,
+  rpcAddress,
+}: Pick<RouterServices, 'federation' | 'isDraining' | 'rpcAddress'>): RouterStatus {
+  if (isDraining()) return 'SHUTDOWN';
+  if (rpcAddress() === '') return 'INITIALIZING';
+  return federation.stored?.routers.status ?? 'RUNNING';
 }
 
 export function proxySumsOf({ figures, histograms }: Sums): ProxySums {
