@@ -6,8 +6,8 @@ export interface Bean {
   /** ObjectName. */
   readonly name: string;
   readonly modelerType: string;
-  /** From memory alone: no NameNode and no State Store is asked. */
-  read(scrape: Scrape): Attributes;
+  /** Written one after the other. From memory alone: no NameNode and no State Store is asked. */
+  read(scrape: Scrape): readonly Attributes[];
 }
 
 export const ROUTER = 'Hadoop:service=Router,name=';
@@ -19,13 +19,16 @@ export function metricsBean(
   tags: Readonly<Record<string, string | null>>,
   read: (scrape: Scrape) => Attributes,
 ): Bean {
+  const own: Record<string, string | null> = {};
+  for (const [tag, value] of Object.entries(tags)) own[`tag.${tag}`] = value;
   return {
     name: ROUTER + source,
     modelerType: source,
-    read: (scrape) => {
-      const own: Record<string, string | null> = {};
-      for (const [tag, value] of Object.entries(tags)) own[`tag.${tag}`] = value;
-      return { ...own, 'tag.Hostname': scrape.hostName, ...read(scrape) };
-    },
+    read: (scrape) => [{ ...own, 'tag.Hostname': scrape.hostName }, read(scrape)],
   };
+}
+
+/** A bean with a Java class behind it. */
+export function classBean(name: string, modelerType: string, read: (scrape: Scrape) => Attributes): Bean {
+  return { name, modelerType, read: (scrape) => [read(scrape)] };
 }

@@ -61,9 +61,9 @@ export class JsonWriter {
     this.#addValue(value, indent);
   }
 
-  end(): Buffer {
+  end(): readonly Buffer[] {
     this.#cut();
-    return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces);
+    return this.#pieces;
   }
 
   #cut(): void {

@@ -1,4 +1,4 @@
-import { type Bean, metricsBean } from '../bean.ts';
+import { type Bean, classBean, metricsBean } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
 import { type Attributes, floating, jsonText, type Value } from '../values.ts';
 
@@ -25,10 +25,10 @@ function queueBeans(namespace: string): Bean[] {
     }
     return attributes;
   });
-  const bean: Bean = {
-    name: `Hadoop:service=${namespace},name=FairCallQueue`,
-    modelerType: 'org.apache.hadoop.ipc.FairCallQueue$MetricsProxy',
-    read: (scrape) => {
+  const bean: Bean = classBean(
+    `Hadoop:service=${namespace},name=FairCallQueue`,
+    'org.apache.hadoop.ipc.FairCallQueue$MetricsProxy',
+    (scrape) => {
       const levels = levelsOf(scrape);
       return {
         Revision: 1,
@@ -36,15 +36,15 @@ function queueBeans(namespace: string): Bean[] {
         OverflowedCalls: levels.map(({ overflowed }) => overflowed),
       };
     },
-  };
+  );
   return [bean, source];
 }
 
 function schedulerBeans(namespace: string): Bean[] {
-  const bean: Bean = {
-    name: `Hadoop:service=${namespace},name=DecayRpcScheduler`,
-    modelerType: 'org.apache.hadoop.ipc.DecayRpcScheduler$MetricsProxy',
-    read: ({ scheduler }) => {
+  const bean: Bean = classBean(
+    `Hadoop:service=${namespace},name=DecayRpcScheduler`,
+    'org.apache.hadoop.ipc.DecayRpcScheduler$MetricsProxy',
+    ({ scheduler }) => {
       const top = scheduler?.top ?? [];
       return {
         UniqueIdentityCount: scheduler?.callers ?? 0,
@@ -55,7 +55,7 @@ function schedulerBeans(namespace: string): Bean[] {
         CallVolumeSummary: jsonText(Object.fromEntries(top.map(({ name, volume }) => [name, Math.round(volume)]))),
       };
     },
-  };
+  );
   const metrics = metricsBean(`DecayRpcSchedulerMetrics2.${namespace}`, { Context: namespace }, ({ scheduler }) => {
     const attributes: Record<string, Value> = {
       DecayedCallVolume: Math.round(scheduler?.decayedVolume ?? 0),

@@ -1,4 +1,4 @@
-import { type Bean, metricsBean, ROUTER } from '../bean.ts';
+import { type Bean, classBean, metricsBean, ROUTER } from '../bean.ts';
 import type { ProxySums, Scrape } from '../scrape.ts';
 import { type Attributes, floating, jsonText, type Value } from '../values.ts';
 
@@ -70,31 +70,27 @@ function freeByNameservice({ admission, sources }: Scrape): string {
   return jsonText(Object.fromEntries(free) as object);
 }
 
-export const federationRpcBean: Bean = {
-  name: `${ROUTER}FederationRPC`,
-  modelerType: CLASS,
-  read: (scrape): Attributes => {
-    const { stateStore, safeMode, readOnly } = failures(scrape);
-    const { proxy, processing } = averages(scrape);
-    const answers = answersOf(scrape);
-    return {
-      ...shared(scrape),
-      RouterFailureStateStoreOps: stateStore,
-      RouterFailureSafemodeOps: safeMode,
-      RouterFailureReadOnlyOps: readOnly,
-      ...FEDERATION_RPC_NOTHING,
-      AvailableHandlerOnPerNs: freeByNameservice(scrape),
-      ProxyAvg: proxy,
-      ProxyOps: answers,
-      ActiveProxyOps: answers - scrape.observerReads,
-      ObserverProxyOps: scrape.observerReads,
-      ProcessingAvg: processing,
-      ProcessingOps: scrape.sumOf(({ admitted }) => admitted),
-      ProxyOpPermitRejectedPerNs: perNameservice(scrape, ({ refused }) => refused),
-      ProxyOpPermitAcceptedPerNs: perNameservice(scrape, ({ admitted }) => admitted),
-    };
-  },
-};
+export const federationRpcBean: Bean = classBean(`${ROUTER}FederationRPC`, CLASS, (scrape): Attributes => {
+  const { stateStore, safeMode, readOnly } = failures(scrape);
+  const { proxy, processing } = averages(scrape);
+  const answers = answersOf(scrape);
+  return {
+    ...shared(scrape),
+    RouterFailureStateStoreOps: stateStore,
+    RouterFailureSafemodeOps: safeMode,
+    RouterFailureReadOnlyOps: readOnly,
+    ...FEDERATION_RPC_NOTHING,
+    AvailableHandlerOnPerNs: freeByNameservice(scrape),
+    ProxyAvg: proxy,
+    ProxyOps: answers,
+    ActiveProxyOps: answers - scrape.observerReads,
+    ObserverProxyOps: scrape.observerReads,
+    ProcessingAvg: processing,
+    ProcessingOps: scrape.sumOf(({ admitted }) => admitted),
+    ProxyOpPermitRejectedPerNs: perNameservice(scrape, ({ refused }) => refused),
+    ProxyOpPermitAcceptedPerNs: perNameservice(scrape, ({ admitted }) => admitted),
+  };
+});
 
 export const federationRpcMetricsBean: Bean = metricsBean(
   CLASS,

@@ -1,4 +1,4 @@
-import { type Bean, metricsBean, ROUTER } from '../bean.ts';
+import { type Bean, classBean, metricsBean, ROUTER } from '../bean.ts';
 import { dateText } from '../dates.ts';
 import { reportsText, sortReports } from '../reports.ts';
 import type { Scrape } from '../scrape.ts';
@@ -58,51 +58,45 @@ function routersText({ routers, nowMs }: Scrape): string {
   return jsonText(Object.fromEntries(views) as object);
 }
 
-export const federationStateBean: Bean = {
-  name: `${ROUTER}FederationState`,
-  modelerType: RBF_METRICS,
-  read: (scrape) => {
-    const { totals, lists, nowMs, sources } = scrape;
-    const { membership } = sources.services.federation;
-    const { records } = membership.feed;
-    const used = totals.capacity - totals.remaining;
-    const reports = sortReports(records);
-    const firsts = [...lists.values()].flatMap((list) => list.slice(0, 1));
-    return {
-      ...identityOf(scrape),
-      ...stateOf(scrape),
-      ...countsOf(scrape, COUNTS),
-      ...countsOf(scrape, MORE_COUNTS),
-      ...nodeCountsOf(scrape),
-      TotalCapacity: totals.capacity,
-      UsedCapacity: used,
-      RemainingCapacity: totals.remaining,
-      TotalCapacityBigInt: totals.capacity,
-      UsedCapacityBigInt: used,
-      RemainingCapacityBigInt: totals.remaining,
-      ProvidedSpace: totals.provided,
-      NumNameservices: lists.size,
-      NumNamenodes: reports.length,
-      NumExpiredNamenodes: records.length - reports.length,
-      CurrentTokensCount: ROUTER_NOTHING.CurrentTokensCount,
-      NodeUsage: sources.datanodes.texts.usage,
-      Namenodes: reportsText(
-        reports.map((record) => ({ record, state: record.state })),
-        nowMs,
-      ),
-      Nameservices: reportsText(firsts, nowMs),
-      Routers: routersText(scrape),
-      MountTable: sources.mountText.look(),
-    };
-  },
-};
-
-export const rbfMetricsBean: Bean = {
-  ...metricsBean(RBF_METRICS, { ProcessName: 'Router', Context: 'dfs' }, (scrape) => ({
+export const federationStateBean: Bean = classBean(`${ROUTER}FederationState`, RBF_METRICS, (scrape) => {
+  const { totals, lists, nowMs, sources } = scrape;
+  const { membership } = sources.services.federation;
+  const { records } = membership.feed;
+  const used = totals.capacity - totals.remaining;
+  const reports = sortReports(records);
+  const firsts = [...lists.values()].flatMap((list) => list.slice(0, 1));
+  return {
+    ...identityOf(scrape),
+    ...stateOf(scrape),
     ...countsOf(scrape, COUNTS),
+    ...countsOf(scrape, MORE_COUNTS),
     ...nodeCountsOf(scrape),
-    RouterFederationRenameCount: ROUTER_NOTHING.RouterFederationRenameCount,
-    SchedulerJobCount: ROUTER_NOTHING.SchedulerJobCount,
+    TotalCapacity: totals.capacity,
+    UsedCapacity: used,
+    RemainingCapacity: totals.remaining,
+    TotalCapacityBigInt: totals.capacity,
+    UsedCapacityBigInt: used,
+    RemainingCapacityBigInt: totals.remaining,
+    ProvidedSpace: totals.provided,
+    NumNameservices: lists.size,
+    NumNamenodes: reports.length,
+    NumExpiredNamenodes: records.length - reports.length,
     CurrentTokensCount: ROUTER_NOTHING.CurrentTokensCount,
-  })),
-};
+    NodeUsage: sources.datanodes.texts.usage,
+    Namenodes: reportsText(
+      reports.map((record) => ({ record, state: record.state })),
+      nowMs,
+    ),
+    Nameservices: reportsText(firsts, nowMs),
+    Routers: routersText(scrape),
+    MountTable: sources.mountText.look(),
+  };
+});
+
+export const rbfMetricsBean: Bean = metricsBean(RBF_METRICS, { ProcessName: 'Router', Context: 'dfs' }, (scrape) => ({
+  ...countsOf(scrape, COUNTS),
+  ...nodeCountsOf(scrape),
+  RouterFederationRenameCount: ROUTER_NOTHING.RouterFederationRenameCount,
+  SchedulerJobCount: ROUTER_NOTHING.SchedulerJobCount,
+  CurrentTokensCount: ROUTER_NOTHING.CurrentTokensCount,
+}));

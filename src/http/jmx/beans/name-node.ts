@@ -1,5 +1,5 @@
 import { formatAddress } from '../../../config/address.ts';
-import { type Bean, NAMENODE } from '../bean.ts';
+import { type Bean, classBean, NAMENODE } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
 import { type Attributes, floating } from '../values.ts';
 import { identityOf, safeModeText } from './router.ts';
@@ -118,18 +118,14 @@ function readInfo(scrape: Scrape): Attributes {
 
 /** The router poses as a NameNode: tools that look at one find the whole. */
 export const nameNodeBeans: readonly Bean[] = [
-  { name: `${NAMENODE}FSNamesystem`, modelerType: CLASS, read: readNamesystem },
-  { name: `${NAMENODE}FSNamesystemState`, modelerType: CLASS, read: readNamesystem },
-  { name: `${NAMENODE}NameNodeInfo`, modelerType: CLASS, read: readInfo },
-  {
-    name: `${NAMENODE}NameNodeStatus`,
-    modelerType: CLASS,
-    read: ({ sources, rpcPort }) => ({
-      State: 'active',
-      SecurityEnabled: false,
-      NNRole: 'NameNode',
-      HostAndPort: formatAddress(sources.settings.rpcHost, rpcPort),
-      ...NAMENODE_STATUS_NOTHING,
-    }),
-  },
+  classBean(`${NAMENODE}FSNamesystem`, CLASS, readNamesystem),
+  classBean(`${NAMENODE}FSNamesystemState`, CLASS, readNamesystem),
+  classBean(`${NAMENODE}NameNodeInfo`, CLASS, readInfo),
+  classBean(`${NAMENODE}NameNodeStatus`, CLASS, ({ sources, rpcPort }) => ({
+    State: 'active',
+    SecurityEnabled: false,
+    NNRole: 'NameNode',
+    HostAndPort: formatAddress(sources.settings.rpcHost, rpcPort),
+    ...NAMENODE_STATUS_NOTHING,
+  })),
 ];

@@ -1,6 +1,6 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { type Bean, metricsBean } from '../bean.ts';
+import { type Bean, classBean, metricsBean } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
 import { floating } from '../values.ts';
 
@@ -78,40 +78,28 @@ const jvmMetricsBean = metricsBean(
 
 /** Beans of the Java platform, with the attributes that have a counterpart. */
 const platformBeans: readonly Bean[] = [
-  {
-    name: 'java.lang:type=Memory',
-    modelerType: 'sun.management.MemoryImpl',
-    read: () => {
-      const { heapUsed, heapCommitted, heapMax, otherUsed } = memory();
-      return {
-        ObjectPendingFinalizationCount: 0,
-        HeapMemoryUsage: { committed: heapCommitted, init: 0, max: heapMax, used: heapUsed },
-        NonHeapMemoryUsage: { committed: otherUsed, init: 0, max: -1, used: otherUsed },
-        Verbose: false,
-      };
-    },
-  },
-  {
-    name: 'java.lang:type=Runtime',
-    modelerType: 'sun.management.RuntimeImpl',
-    read: ({ sources, nowMs, hostName }) => ({
-      Name: `${process.pid}@${hostName}`,
-      Pid: process.pid,
-      StartTime: sources.version.startedMs,
-      Uptime: nowMs - sources.version.startedMs,
-      VmName: 'node',
-      VmVersion: process.versions.node,
-      VmVendor: 'Node.js',
-    }),
-  },
-  {
-    name: 'java.lang:type=Threading',
-    modelerType: 'sun.management.ThreadImpl',
-    read: (scrape) => {
-      const { running, waiting } = threadsOf(scrape);
-      return { ThreadCount: running + waiting, DaemonThreadCount: 0 };
-    },
-  },
+  classBean('java.lang:type=Memory', 'sun.management.MemoryImpl', () => {
+    const { heapUsed, heapCommitted, heapMax, otherUsed } = memory();
+    return {
+      ObjectPendingFinalizationCount: 0,
+      HeapMemoryUsage: { committed: heapCommitted, init: 0, max: heapMax, used: heapUsed },
+      NonHeapMemoryUsage: { committed: otherUsed, init: 0, max: -1, used: otherUsed },
+      Verbose: false,
+    };
+  }),
+  classBean('java.lang:type=Runtime', 'sun.management.RuntimeImpl', ({ sources, nowMs, hostName }) => ({
+    Name: `${process.pid}@${hostName}`,
+    Pid: process.pid,
+    StartTime: sources.version.startedMs,
+    Uptime: nowMs - sources.version.startedMs,
+    VmName: 'node',
+    VmVersion: process.versions.node,
+    VmVendor: 'Node.js',
+  })),
+  classBean('java.lang:type=Threading', 'sun.management.ThreadImpl', (scrape) => {
+    const { running, waiting } = threadsOf(scrape);
+    return { ThreadCount: running + waiting, DaemonThreadCount: 0 };
+  }),
 ];
 
 export const METRICS_SYSTEM_NOTHING = {
@@ -145,11 +133,11 @@ export function processBeans(sources: number): readonly Bean[] {
       NumAllSources: sources,
       ...METRICS_SYSTEM_NOTHING,
     })),
-    {
-      name: 'Hadoop:service=Router,name=MetricsSystem,sub=Control',
-      modelerType: 'org.apache.hadoop.metrics2.impl.MetricsSystemImpl',
-      read: () => ({}),
-    },
+    classBean(
+      'Hadoop:service=Router,name=MetricsSystem,sub=Control',
+      'org.apache.hadoop.metrics2.impl.MetricsSystemImpl',
+      () => ({}),
+    ),
     metricsBean(
       'RouterActivity',
       { ProcessName: 'Router', SessionId: null, Context: 'dfs' },

@@ -1,5 +1,5 @@
 import type { ListedNamenode } from '../../../control/membership/election.ts';
-import { type Bean, ROUTER } from '../bean.ts';
+import { type Bean, classBean, ROUTER } from '../bean.ts';
 import { javaDateText } from '../dates.ts';
 import type { Scrape } from '../scrape.ts';
 import type { Attributes } from '../values.ts';
@@ -44,16 +44,12 @@ export function safeModeText({ sources }: Scrape): string {
     : '';
 }
 
-export const routerBean: Bean = {
-  name: `${ROUTER}Router`,
-  modelerType: RBF_METRICS,
-  read: (scrape) => ({
-    ...identityOf(scrape),
-    Safemode: safeModeText(scrape),
-    ...stateOf(scrape),
-    ...ROUTER_NOTHING,
-  }),
-};
+export const routerBean: Bean = classBean(`${ROUTER}Router`, RBF_METRICS, (scrape) => ({
+  ...identityOf(scrape),
+  Safemode: safeModeText(scrape),
+  ...stateOf(scrape),
+  ...ROUTER_NOTHING,
+}));
 
 /** As Java prints a set: `[a, b]`. */
 function setText(

@@ -1,5 +1,5 @@
 import type { RecordType } from '../../../state-store/records.ts';
-import { type Bean, metricsBean, ROUTER } from '../bean.ts';
+import { type Bean, classBean, metricsBean, ROUTER } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
 import { type Attributes, floating, type Value } from '../values.ts';
 
@@ -7,10 +7,10 @@ const TYPES: readonly RecordType[] = ['MembershipState', 'MountTable', 'RouterSt
 const KINDS = { Read: 'reads', Write: 'writes', Remove: 'removes', Failure: 'failures' } as const;
 
 /** Of the last period, totals are those of StateStoreActivity. */
-export const stateStoreBean: Bean = {
-  name: `${ROUTER}StateStore`,
-  modelerType: 'org.apache.hadoop.hdfs.server.federation.metrics.StateStoreMetrics',
-  read: ({ sources }) => {
+export const stateStoreBean: Bean = classBean(
+  `${ROUTER}StateStore`,
+  'org.apache.hadoop.hdfs.server.federation.metrics.StateStoreMetrics',
+  ({ sources }) => {
     const attributes: Record<string, Value> = {};
     for (const [name, kind] of Object.entries(KINDS)) {
       const { count, averageMs } = sources.rates.of(`store ${kind}`);
@@ -19,7 +19,7 @@ export const stateStoreBean: Bean = {
     }
     return attributes;
   },
-};
+);
 
 /** The cache of paths that are resolved already: there is none here, each lookup takes less than a microsecond. */
 export const STATE_STORE_NOTHING = { locationCacheMissed: 0, locationCacheAccessed: 0 } as const;
