@@ -254,7 +254,6 @@ export class Engine implements WorkerSide, CallOwner {
 
   /** The call has its nameservice: it goes to a NameNode as soon as it is let through. */
   enter(call: Call): void {
-    this.counters.add(MethodCount.requests + call.fields.method);
     if (this.admission.admits(call)) this.attempts.route(call);
   }
 
@@ -351,6 +350,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   prepareSplice(call: Call): RequestSplice {
     call.sentMs = this.clock.nowMs;
+    this.counters.add(MethodCount.requests + call.fields.method);
     if (this.observers !== null) this.observers.onWritten(call);
     return this.#outgoing.prepare(call);
   }

@@ -60,6 +60,8 @@ export class Composition {
   /** Those that wait for one of the parts to end. */
   #line: (() => void)[] = [];
   #done = false;
+  /** Several parts were on their way at one time. */
+  #isFannedOut = false;
   #own: Request | null = null;
   /** Requests that may change something, by method and target: further ones take ids of their own. */
   readonly #changes = new Map<string, number>();
@@ -134,10 +136,6 @@ export class Composition {
     options: AskOptions = {},
   ): Promise<Answer[]> {
     const answers: Answer[] = new Array<Answer>(asked.length);
-    if (asked.length > 1) {
-      const { index } = (asked[0] as (typeof asked)[number]).request.method;
-      this.engine.counters.add(MethodCount.fanOuts + index);
-    }
     let next = 0;
     const askNext = async (): Promise<void> => {
       while (next < asked.length) {
@@ -235,6 +233,10 @@ export class Composition {
       sent.onlyNamenode = target.namenode ?? -1;
       if (options.asRouter === true) sent.client = routerAsClient(engine, call.client as Client);
       sent.composer = part;
+      if (this.#parts.size > 0 && !this.#isFannedOut) {
+        this.#isFannedOut = true;
+        engine.counters.add(MethodCount.fanOuts + method.index);
+      }
       this.#parts.add(sent);
       engine.counters.add(Counter.partsSent);
       part.send(sent);

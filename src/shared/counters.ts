@@ -77,7 +77,7 @@ export const COUNTERS = [
 
 /** Rows of the method table that are counted apart (call/methods.ts has fewer). */
 export const METHOD_ROWS = 256;
-/** What is counted of each method: calls of clients, requests to NameNodes, and times that several of these were sent at once for one call. */
+/** What is counted of each method: calls of clients, requests to NameNodes, and calls for which several of these were on their way at once. */
 export const METHOD_COUNTS = ['calls', 'requests', 'fanOuts'] as const;
 export type MethodCountName = (typeof METHOD_COUNTS)[number];
 
