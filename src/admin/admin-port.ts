@@ -22,6 +22,8 @@ export interface AdminPortOptions {
   readonly log: Log;
 }
 
+export type AdminPortFigures = Pick<RpcServer<Login>, 'connections' | 'runningCalls' | 'answered'>;
+
 /** The admin port of a router: what `hdfs dfsrouteradmin` and other routers speak to. */
 export class AdminPort implements AsyncDisposable {
   readonly #options: AdminPortOptions;
@@ -39,6 +41,12 @@ export class AdminPort implements AsyncDisposable {
       login: (identity) => this.#login(identity),
       onUnexpected: (method, error) => log.error({ method, err: error }, 'admin port: a call failed'),
     });
+  }
+
+  /** What it does: connections, calls that run, and those answered. */
+  get figures(): AdminPortFigures {
+    const { connections, runningCalls, answered } = this.#server;
+    return { connections, runningCalls, answered };
   }
 
   get port(): number {

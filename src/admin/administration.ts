@@ -11,7 +11,7 @@ import type { StateStore } from '../control/store/state-store.ts';
 import type { MountEntry } from '../mount/entry.ts';
 import type { Settings } from '../shared/settings.ts';
 import { Access } from './access.ts';
-import { AdminPort } from './admin-port.ts';
+import { AdminPort, type AdminPortFigures } from './admin-port.ts';
 import { MountVerbs } from './mounts.ts';
 import type { MountAdmin, PathLookup, QuotaPush, SafeModeAdmin, UsageFigures } from './parts.ts';
 import { makeRefreshes } from './refresh-actions.ts';
@@ -140,6 +140,11 @@ export class Administration implements AsyncDisposable {
   /** host:port for this router's record in the State Store, by name as Java routers write it; '' without an admin port. After `start`. */
   get recordedAddress(): string {
     return this.#recordedAddress;
+  }
+
+  /** Of the admin port; null without one. */
+  get portFigures(): AdminPortFigures | null {
+    return this.#port?.figures ?? null;
   }
 
   /** Port that it listens on; 0 without. */

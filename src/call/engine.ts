@@ -11,7 +11,7 @@ import { StateField } from '../observer/state-field.ts';
 import { SharedBudget } from '../shared/byte-budget.ts';
 import { Clock } from '../shared/clock.ts';
 import { ControlBlock, NameNodeState, SafeModeLevel } from '../shared/control-block.ts';
-import { Counter, type Counters } from '../shared/counters.ts';
+import { Counter, type Counters, MethodCount } from '../shared/counters.ts';
 import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 import { TimerWheel, type WheelEntry } from '../shared/timer-wheel.ts';
 import { copyBlock, LastBlock } from '../wire/block.ts';
@@ -25,7 +25,7 @@ import { Attempts } from './attempts.ts';
 import { Call, CallPool, type Composer, copyFields, Place, SLAB_BYTES } from './call.ts';
 import { Client } from './client.ts';
 import { Deadline } from './deadline.ts';
-import { detailOf, Failure } from './failure.ts';
+import { detailOf, Failure, READ_ONLY } from './failure.ts';
 import type { Method } from './method.ts';
 import { METHODS } from './methods.ts';
 import { Outgoing } from './outgoing.ts';
@@ -181,6 +181,7 @@ export class Engine implements WorkerSide, CallOwner {
     }
     call.client = client;
     if (call.method.effect === 'write') this.admission.coalescing.noteWrite(client);
+    this.counters.add(MethodCount.calls + fields.method);
     const length = end - start;
     const block = this.#received.of(frame);
     if (length <= SLAB_BYTES) {
@@ -292,7 +293,12 @@ export class Engine implements WorkerSide, CallOwner {
   refuse(call: Call, className: string, message: string, detail: number): void {
     const composer = call.composer;
     if (composer !== null) composer.onFailure(call, className, message);
-    else this.answers.fail(call, className, message, detail);
+    else {
+      if (className === Failure.NO_RESOLUTION || className === Failure.NO_LOCATION) {
+        this.counters.add(Counter.callsUnresolved);
+      } else if (className === Failure.IO && message.endsWith(READ_ONLY)) this.counters.add(Counter.callsReadOnly);
+      this.answers.fail(call, className, message, detail);
+    }
     this.free(call);
   }
 
@@ -344,6 +350,7 @@ export class Engine implements WorkerSide, CallOwner {
 
   prepareSplice(call: Call): RequestSplice {
     call.sentMs = this.clock.nowMs;
+    this.counters.add(MethodCount.requests + call.fields.method);
     if (this.observers !== null) this.observers.onWritten(call);
     return this.#outgoing.prepare(call);
   }
@@ -513,6 +520,7 @@ export class Engine implements WorkerSide, CallOwner {
     const { category } = call.method as Method;
     if (category !== 'WRITE' && !(category === 'READ' && this.#safeMode === SafeModeLevel.READS_TOO)) return false;
     this.counters.add(Counter.callsRefused);
+    this.counters.add(Counter.callsInSafeMode);
     const message = `Router ${this.settings.routerId} is in safe mode and cannot handle ${category} requests`;
     this.fail(call, Failure.STANDBY, message);
     return true;

@@ -17,6 +17,9 @@ export const Failure = {
   NO_SUCH_METHOD: 'org.apache.hadoop.ipc.RpcNoSuchMethodException',
 } as const;
 
+/** How the message ends that refuses a change below a read-only mount point, with Failure.IO. */
+export const READ_ONLY = 'is in a read only mount point';
+
 export function detailOf(className: string): number {
   return className === Failure.NO_SUCH_METHOD ? ErrorDetail.ERROR_NO_SUCH_METHOD : ErrorDetail.ERROR_APPLICATION;
 }

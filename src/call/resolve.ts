@@ -7,7 +7,7 @@ import type { Settings, Topology } from '../shared/settings.ts';
 import { textOf } from '../wire/text.ts';
 import type { Call } from './call.ts';
 import { type Client, shortNameOf } from './client.ts';
-import { Failure } from './failure.ts';
+import { Failure, READ_ONLY } from './failure.ts';
 import type { Method } from './method.ts';
 
 /** `resolve` found no single nameservice: `className` and `message` say why. */
@@ -144,7 +144,7 @@ export class Resolver {
       (call.method as Method).effect === 'write' &&
       snapshot.isReadOnly(mount)
     ) {
-      return this.refuse(Failure.IO, `${textOf(bytes, from, to)} is in a read only mount point`);
+      return this.refuse(Failure.IO, `${textOf(bytes, from, to)} ${READ_ONLY}`);
     }
     if (
       this.quotas.active &&

@@ -221,6 +221,7 @@ export class Acceptor implements AcceptorSide {
     if (flags === ReplyFlag.NONE) this.counters.add(Counter.repliesDropped);
     else {
       this.counters.add(Counter.repliesWritten);
+      this.counters.add(Counter.bytesSent, end - start);
       client.writeReply(buffer, start, end, owned);
       if (flags === ReplyFlag.CLOSE) client.closeWhenAnswered();
     }

@@ -104,6 +104,7 @@ export class ClientConnection implements FrameSink {
       onread: {
         buffer: readBuffer,
         callback: (bytes: number): boolean => {
+          acceptor.counters.add(Counter.bytesReceived, bytes);
           this.#onBytes(readBuffer, bytes);
           return true;
         },

@@ -4,7 +4,7 @@ import type { Engine } from '../call/engine.ts';
 import { Failure } from '../call/failure.ts';
 import type { Method } from '../call/method.ts';
 import { translateReplyPaths } from '../call/strategies/reply-paths.ts';
-import { Counter } from '../shared/counters.ts';
+import { Counter, MethodCount } from '../shared/counters.ts';
 import { decodePlain, encode, messageType, type Plain } from '../wire/messages.ts';
 import type { Answer, Failed } from './answer.ts';
 import { Part } from './part.ts';
@@ -60,6 +60,8 @@ export class Composition {
   /** Those that wait for one of the parts to end. */
   #line: (() => void)[] = [];
   #done = false;
+  /** Several parts were on their way at one time. */
+  #isFannedOut = false;
   #own: Request | null = null;
   /** Requests that may change something, by method and target: further ones take ids of their own. */
   readonly #changes = new Map<string, number>();
@@ -231,6 +233,10 @@ export class Composition {
       sent.onlyNamenode = target.namenode ?? -1;
       if (options.asRouter === true) sent.client = routerAsClient(engine, call.client as Client);
       sent.composer = part;
+      if (this.#parts.size > 0 && !this.#isFannedOut) {
+        this.#isFannedOut = true;
+        engine.counters.add(MethodCount.fanOuts + method.index);
+      }
       this.#parts.add(sent);
       engine.counters.add(Counter.partsSent);
       part.send(sent);

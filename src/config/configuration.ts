@@ -148,6 +148,11 @@ export class Configuration {
     return this.origin(name) !== DEFAULT_ORIGIN;
   }
 
+  /** A site file has frozen it: later files cannot change it. */
+  isFinal(name: string): boolean {
+    return this.#finals.has(DEPRECATED_KEYS.get(name) ?? name);
+  }
+
   /** Names of all keys that have a value, those with a default included. */
   names(): string[] {
     return [...this.#settings.keys()].sort();
@@ -356,7 +361,8 @@ function requireFile(path: string): void {
   });
 }
 
-function keyIsSecret(name: string): boolean {
+/** Whether the value of a key is for nobody's eyes. */
+export function keyIsSecret(name: string): boolean {
   return KEYS.some((key) => key.secret === true && key.name === name) || SECRET_NAME.test(name);
 }
 

@@ -35,6 +35,26 @@ export interface FileStatus {
 
 export type HaState = 'INITIALIZING' | 'ACTIVE' | 'STANDBY' | 'OBSERVER';
 
+/** DatanodeInfoProto, the fields that are used here. 64-bit values are numbers where those are exact. */
+export interface DatanodeInfo {
+  readonly id: {
+    readonly ipAddr: string;
+    readonly hostName: string;
+    readonly xferPort: number;
+    readonly infoPort: number;
+    readonly infoSecurePort: number;
+  };
+  readonly capacity: number | bigint;
+  readonly dfsUsed: number | bigint;
+  readonly remaining: number | bigint;
+  readonly blockPoolUsed: number | bigint;
+  readonly nonDfsUsed?: number | bigint;
+  /** Of the last heartbeat, by the NameNode's clock, ms since 1970. */
+  readonly lastUpdate: number;
+  readonly location?: string;
+  readonly adminState: string;
+}
+
 /** NamespaceInfoProto: which namespace a NameNode serves. */
 export interface NamespaceInfo {
   readonly buildVersion: string;
@@ -212,6 +232,12 @@ export class HdfsClient implements Disposable {
   async listDatanodeAddresses(): Promise<string[]> {
     const { response } = await this.#call<{ di: { id: { ipAddr: string } }[] }>('getDatanodeReport', { type: 'ALL' });
     return response.di.map(({ id }) => id.ipAddr);
+  }
+
+  /** DataNodes that the NameNode takes for alive, or for dead. */
+  async listDatanodes(type: 'LIVE' | 'DEAD'): Promise<DatanodeInfo[]> {
+    const { response } = await this.#call<{ di: DatanodeInfo[] }>('getDatanodeReport', { type });
+    return response.di;
   }
 
   async versionRequest(): Promise<NamespaceInfo> {

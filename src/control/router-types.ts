@@ -6,7 +6,7 @@ import type { MountEntry } from '../mount/entry.ts';
 import type { FigureName } from '../observer/shared/figures.ts';
 import type { StateWords } from '../observer/shared/state-words.ts';
 import type { ControlBlock } from '../shared/control-block.ts';
-import type { CounterName } from '../shared/counters.ts';
+import type { CounterName, MethodCountName } from '../shared/counters.ts';
 import type { AdmissionSettings, Settings, Topology } from '../shared/settings.ts';
 import type { StoreDriver } from '../state-store/driver.ts';
 import type { Federation } from './federation.ts';
@@ -30,6 +30,16 @@ export interface RingLevels {
   readonly capacity: number;
 }
 
+/** One thread of the data path. */
+export interface ThreadView {
+  /** `worker 0` */
+  readonly name: string;
+  /** It runs and takes part. */
+  readonly ready: boolean;
+  /** How often it has died lately. */
+  readonly deaths: number;
+}
+
 /** What administration and the HTTP server work on; see admin/administration.ts. */
 export interface RouterServices {
   readonly federation: Federation;
@@ -43,10 +53,19 @@ export interface RouterServices {
   } | null;
   /** What admission does, by nameservice. */
   readonly admission: () => Sums[];
+  /** Priority levels of the queues now. */
+  readonly admissionLevels: () => number;
   /** What callers cost; null: nobody's cost is counted. */
   readonly scheduler: () => SchedulerReport | null;
   readonly counters: () => Record<CounterName, number>;
+  /** By the index of the method. */
+  readonly methodCounts: () => Record<MethodCountName, Float64Array>;
   readonly rings: () => RingLevels;
+  readonly threads: () => readonly ThreadView[];
+  /** host:port of the client port, with the real port; '' before clients are served. */
+  readonly rpcAddress: () => string;
+  /** It is about to end: new calls are sent elsewhere. */
+  readonly isDraining: () => boolean;
   readonly groups: Groups;
   readonly impersonation: Impersonation;
   /** Gives new settings to every thread that calls wait in, and to those that take the place of one that died. */

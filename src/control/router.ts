@@ -10,7 +10,7 @@ import type { StateWords } from '../observer/shared/state-words.ts';
 import { reclaim } from '../shared/byte-budget.ts';
 import { createClientCounts } from '../shared/client-counts.ts';
 import { ControlBlock, createControlBlock } from '../shared/control-block.ts';
-import { Counters, createCounters, readCounters } from '../shared/counters.ts';
+import { Counters, createCounters, readCounters, readMethodCounts } from '../shared/counters.ts';
 import { allocateEpochWords, announceFirst, NO_EPOCH } from '../shared/epochs.ts';
 import type { AdmissionSettings } from '../shared/settings.ts';
 import type { FromThread, ToThread } from '../threads/messages.ts';
@@ -30,6 +30,7 @@ import {
   type RouterServices,
   type RunningRouter,
   StartError,
+  type ThreadView,
 } from './router-types.ts';
 import { type RouterThread, type ThreadEvents, ThreadPool, type ThreadShare } from './thread-pool.ts';
 
@@ -164,9 +165,14 @@ class Router implements RunningRouter, ThreadEvents {
         observerReads: this.#observerReads(),
         scheduler: () => this.#scheduler.report(),
         counters: () => readCounters(this.#share.counters),
+        methodCounts: () => readMethodCounts(this.#share.counters),
         rings: () => this.#ringLevels(),
+        threads: () => this.#viewThreads(),
+        rpcAddress: () => this.rpc,
+        isDraining: () => this.#drain !== null || this.#stop !== null,
         admission: () =>
           readAdmissionFigures(this.#share.admission.figures, topology.nameservices.length, this.#levels),
+        admissionLevels: () => this.#levels,
         groups: this.#groups,
         impersonation: this.#impersonation,
         refreshAdmission: (admission) => this.#refreshAdmission(admission),
@@ -231,7 +237,9 @@ class Router implements RunningRouter, ThreadEvents {
   onDeath(thread: RouterThread): void {
     if (thread.kind !== 'worker') this.#listeners.onDeath(thread);
     if (thread.kind !== 'acceptor') this.#scheduler.leave(thread.index);
-    reclaim(this.#block, new Counters(this.#share.counters, thread.thread));
+    const counters = new Counters(this.#share.counters, thread.thread);
+    reclaim(this.#block, counters);
+    counters.forgetLevels();
     new Demand(this.#share.admission.demand, thread.thread, this.#options.topology.nameservices.length).forget();
     const peers = thread.kind === 'worker' ? this.#acceptors.threads : (this.#workers?.threads ?? []);
     for (const peer of peers) peer.tell({ kind: 'peer-down', peer: thread.index });
@@ -372,6 +380,15 @@ class Router implements RunningRouter, ThreadEvents {
     worker.tell({ kind: 'link', peer: acceptor.index, plumbing: workerEnd }, [workerEnd.port]);
     acceptor.tell({ kind: 'link', peer: worker.index, plumbing: acceptorEnd }, [acceptorEnd.port]);
     if (this.#drain === null) this.#listeners.serve(acceptor);
+  }
+
+  #viewThreads(): ThreadView[] {
+    const threads = [...this.#acceptors.threads, ...(this.#workers?.threads ?? [])];
+    return threads.map(({ kind, index, ready, deaths }) => ({
+      name: `${kind} ${index}`,
+      ready,
+      deaths: deaths.length,
+    }));
   }
 
   #ringLevels(): RingLevels {

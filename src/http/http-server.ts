@@ -6,6 +6,7 @@ import type { HttpSettings } from '../config/http-settings.ts';
 import type { Log } from '../control/log.ts';
 import { ListenError } from '../control/router-types.ts';
 import { JAVA } from '../control/rpc-server/remote-exception.ts';
+import { beginRequest, endRequest, type HttpFigures, noHttpFigures } from './http-figures.ts';
 import { bodyOf, HttpRefusal, refusalOf } from './refusal.ts';
 
 /** Connections at one time; one more is closed at once. */
@@ -48,16 +49,19 @@ export interface HttpServerOptions {
   /** For a request to come in, its headers first, and to be answered; ms. */
   readonly requestWithinMs?: number;
   readonly answerWithinMs?: number;
+  /** Where it counts; left out: `HttpServer.figures` are its own. */
+  readonly figures?: HttpFigures;
 }
 
 /** The router's HTTP server: limits, time limits and refusals, the same for all its parts. */
 export class HttpServer implements AsyncDisposable {
   readonly #options: HttpServerOptions;
   readonly #app: FastifyInstance;
-  #running = 0;
+  readonly figures: HttpFigures;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
+    this.figures = options.figures ?? noHttpFigures();
     this.#app = fastify({
       serverFactory: (listener) => makeServer(listener, options),
       clientErrorHandler: answerBadRequest,
@@ -87,7 +91,7 @@ export class HttpServer implements AsyncDisposable {
   }
 
   get runningRequests(): number {
-    return this.#running;
+    return this.figures.running;
   }
 
   /** Rejects with ListenError when the port cannot be had. */
@@ -123,8 +127,15 @@ export class HttpServer implements AsyncDisposable {
     app.removeContentTypeParser('text/plain');
     app.addHook('onRequest', async (_, reply) => {
       reply.headers(HEADERS);
-      reply.raw.once('close', () => this.#running--);
-      if (++this.#running > MAX_RUNNING_REQUESTS) {
+      const { raw } = reply;
+      const sinceMs = performance.now();
+      beginRequest(this.figures);
+      raw.once('close', () => {
+        const status = raw.writableFinished ? raw.statusCode : 0;
+        const bytes = Number(raw.getHeader('content-length') ?? 0);
+        endRequest(this.figures, performance.now() - sinceMs, status, bytes);
+      });
+      if (this.figures.running > MAX_RUNNING_REQUESTS) {
         const why = `Server too busy: ${MAX_RUNNING_REQUESTS} requests run already`;
         throw new HttpRefusal(503, JAVA.RETRIABLE, why, 'try again later, with fewer requests at a time');
       }

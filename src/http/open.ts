@@ -5,14 +5,22 @@ import { type HttpSettings, TOKEN_FILE_KEY } from '../config/http-settings.ts';
 import type { Log } from '../control/log.ts';
 import type { RouterServices, RouterVersion } from '../control/router-types.ts';
 import type { Settings, Topology } from '../shared/settings.ts';
+import type { RouterStatus } from '../state-store/records.ts';
 import { api } from './api/api.ts';
 import type { RouterView } from './api/parts.ts';
 import { viewClients } from './api/view-clients.ts';
 import { viewNameservices } from './api/view-nameservices.ts';
 import { viewObservers } from './api/view-observers.ts';
 import { viewQueues } from './api/view-queues.ts';
+import { noHttpFigures } from './http-figures.ts';
 import { HttpServer } from './http-server.ts';
+import { openJmx } from './jmx/open.ts';
+import { statusOf } from './jmx/scrape.ts';
 import { Login } from './login.ts';
+import { conf } from './pages/conf.ts';
+import { healthPages } from './pages/health.ts';
+import { logLevel } from './pages/log-level.ts';
+import { stacks } from './pages/stacks.ts';
 import { TokenFile, TokenFileError } from './tokens.ts';
 
 export interface OpenHttpOptions {
@@ -27,9 +35,10 @@ export interface OpenHttpOptions {
 /** Opens the HTTP server of a router. Rejects with ListenError, or ConfigError for a file of tokens that cannot be used. */
 export async function openHttp(
   { http, settings, topology, configuration, version, log }: OpenHttpOptions,
-  { federation, block, observerReads, admission, scheduler, counters, rings }: RouterServices,
+  services: RouterServices,
   administration: Administration,
 ): Promise<HttpServer> {
+  const { federation, block, observerReads, admission, scheduler, counters, rings } = services;
   const { mounts, router, access } = administration;
   const tokens = http.tokenFile === null ? null : new TokenFile(http.tokenFile);
   if (tokens !== null) await requireTokens(tokens, configuration);
@@ -57,7 +66,11 @@ export async function openHttp(
       throw storeError(error);
     }
   };
-  const server = new HttpServer({
+  const figures = noHttpFigures();
+  const httpPort = (): number => server.port;
+  const login = new Login({ callerOf: (user) => access.callerOf(user), tokens, staticUser: http.staticUser, log });
+  const status = (): RouterStatus => statusOf(services);
+  const server: HttpServer = new HttpServer({
     settings: http,
     parts: [
       api({
@@ -74,16 +87,17 @@ export async function openHttp(
           routers,
           now: Date.now,
         },
-        login: new Login({
-          callerOf: (user) => access.callerOf(user),
-          tokens,
-          staticUser: http.staticUser,
-          log,
-        }),
+        login,
         version: version.version,
         log,
       }),
+      openJmx({ settings, topology, configuration, version, services, administration, http: figures, httpPort, log }),
+      healthPages({ ...services, status }),
+      conf(configuration),
+      stacks(services.threads),
+      logLevel(log, login),
     ],
+    figures,
     log,
   });
   await server.start();

@@ -204,9 +204,13 @@ export class NameNodePool {
   onSweep(): void {
     const now = this.clock.nowMs;
     let connections = 0;
+    let opening = 0;
+    let busy = 0;
     for (const namenode of this.#all) {
       connections += namenode.connections.size;
       for (const connection of namenode.connections) {
+        if (connection.state === ConnectionState.OPENING) opening++;
+        else if (connection.inFlight > 0) busy++;
         if (connection.state === ConnectionState.OPEN && now - connection.lastWriteMs >= this.settings.pingIntervalMs)
           connection.ping();
       }
@@ -222,6 +226,10 @@ export class NameNodePool {
         this.#forgetGroup(group);
       }
     }
+    this.counters.set(Counter.namenodeConnections, connections);
+    this.counters.set(Counter.namenodeConnectionsBusy, busy);
+    this.counters.set(Counter.namenodeConnectionsOpening, opening);
+    this.counters.set(Counter.namenodePools, this.#groups.size);
     if (!this.#closed && (connections > 0 || this.#groups.size > 0)) this.wheel.add(this.sweep, SWEEP_MS);
   }
 

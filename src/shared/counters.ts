@@ -25,7 +25,14 @@ export const COUNTERS = [
   'callsRead',
   'callsRecoded',
   'callsRefused',
+  /** Of the calls that the router itself refused: in safe mode, changes below read-only mount points, paths that lead nowhere. */
+  'callsInSafeMode',
+  'callsReadOnly',
+  'callsUnresolved',
   'repliesWritten',
+  /** Bytes of clients, as they come and go. */
+  'bytesReceived',
+  'bytesSent',
   'repliesDropped',
   'strayReplies',
   'callsForwarded',
@@ -46,6 +53,11 @@ export const COUNTERS = [
   'namenodeConnectionsLost',
   'namenodeConnectFailures',
   'namenodesHung',
+  /** Levels, not counts, as of the last second: connections to NameNodes, of these those with calls in flight and those that are being opened; users' pools of them. */
+  'namenodeConnections',
+  'namenodeConnectionsBusy',
+  'namenodeConnectionsOpening',
+  'namenodePools',
   'unknownReplies',
   'standbyAnswers',
   'activeChanges',
@@ -63,21 +75,48 @@ export const COUNTERS = [
   'budgetKib',
 ] as const;
 
+/** Rows of the method table that are counted apart (call/methods.ts has fewer). */
+export const METHOD_ROWS = 256;
+/** What is counted of each method: calls of clients, requests to NameNodes, and calls for which several of these were on their way at once. */
+export const METHOD_COUNTS = ['calls', 'requests', 'fanOuts'] as const;
+export type MethodCountName = (typeof METHOD_COUNTS)[number];
+
 export type CounterName = (typeof COUNTERS)[number];
+
+/** Those that are no counts. `budgetKib` is given back by `reclaim`. */
+const LEVELS: readonly CounterName[] = [
+  'namenodeConnections',
+  'namenodeConnectionsBusy',
+  'namenodeConnectionsOpening',
+  'namenodePools',
+  'clientsOpen',
+  'clientsPaused',
+  'callsOutstanding',
+  'unreadKib',
+];
 
 const INDEX = Object.fromEntries(COUNTERS.map((name, index) => [name, index])) as Record<CounterName, number>;
 /** Position of each counter, for `Counters.add`. */
 export const Counter: Readonly<Record<CounterName, number>> = INDEX;
 
+const METHOD_INDEX = Object.fromEntries(
+  METHOD_COUNTS.map((name, index) => [name, COUNTERS.length + index * METHOD_ROWS]),
+) as Record<MethodCountName, number>;
+/** Position of the first row of each, for `Counters.add` with the index of a method added. */
+export const MethodCount: Readonly<Record<MethodCountName, number>> = METHOD_INDEX;
+
+/** Doubles of one thread. */
+const REGION = COUNTERS.length + METHOD_COUNTS.length * METHOD_ROWS;
+
 export function createCounters(threads: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(threads * COUNTERS.length * 8);
+  return new SharedArrayBuffer(threads * REGION * 8);
 }
 
 export class Counters {
   readonly #region: Float64Array;
 
   constructor(shared: SharedArrayBuffer, thread: number) {
-    this.#region = new Float64Array(shared, thread * COUNTERS.length * 8, COUNTERS.length);
+    this.#region = new Float64Array(shared, thread * REGION * 8, REGION);
   }
 
   add(counter: number, amount = 1): void {
@@ -89,6 +128,11 @@ export class Counters {
     this.#region[counter] = level;
   }
 
+  /** The thread has died: what it has counted stays, what it had is gone. */
+  forgetLevels(): void {
+    for (const name of LEVELS) this.#region[Counter[name]] = 0;
+  }
+
   get(counter: number): number {
     return this.#region[counter] as number;
   }
@@ -96,11 +140,22 @@ export class Counters {
 
 /** Sum over all threads, by name. */
 export function readCounters(shared: SharedArrayBuffer): Record<CounterName, number> {
+  const sums = sumOf(shared, 0, COUNTERS.length);
+  return Object.fromEntries(COUNTERS.map((name, i) => [name, sums[i]])) as Record<CounterName, number>;
+}
+
+/** Sums over all threads, by the index of the method. */
+export function readMethodCounts(shared: SharedArrayBuffer): Record<MethodCountName, Float64Array> {
+  return Object.fromEntries(
+    METHOD_COUNTS.map((name) => [name, sumOf(shared, MethodCount[name], METHOD_ROWS)]),
+  ) as Record<MethodCountName, Float64Array>;
+}
+
+function sumOf(shared: SharedArrayBuffer, first: number, count: number): Float64Array {
   const all = new Float64Array(shared);
-  const sums = Object.fromEntries(COUNTERS.map((name) => [name, 0])) as Record<CounterName, number>;
-  for (let i = 0; i < all.length; i++) {
-    const name = COUNTERS[i % COUNTERS.length] as CounterName;
-    sums[name] += all[i] as number;
+  const sums = new Float64Array(count);
+  for (let from = first; from < all.length; from += REGION) {
+    for (let i = 0; i < count; i++) sums[i] = (sums[i] as number) + (all[from + i] as number);
   }
   return sums;
 }

@@ -111,11 +111,13 @@ export interface Sums {
 /** `levels`: how many there are now. What further ones had before other settings came into force is not told. */
 export function readFigures(shared: SharedArrayBuffer, nameservices: number, levels: number = MAX_LEVELS): Sums[] {
   const all = new Float64Array(shared);
+  const length = nameservices * BLOCK;
+  const total = new Float64Array(length);
+  for (let from = 0; from < all.length; from += length) {
+    for (let i = 0; i < length; i++) total[i] = (total[i] as number) + (all[from + i] as number);
+  }
   return Array.from({ length: nameservices }, (_, nameservice) => {
-    const sums = new Float64Array(BLOCK);
-    for (let from = nameservice * BLOCK; from < all.length; from += nameservices * BLOCK) {
-      for (let i = 0; i < BLOCK; i++) sums[i] = (sums[i] as number) + (all[from + i] as number);
-    }
+    const sums = total.subarray(nameservice * BLOCK, (nameservice + 1) * BLOCK);
     const figures = Object.fromEntries(FIGURES.map((name, i) => [name, sums[i]])) as Record<FigureName, number>;
     const byLevel = Array.from({ length: levels }, (_, level) => ({
       waiting: sums[FIGURES.length + level * BY_LEVEL] as number,
@@ -124,7 +126,7 @@ export function readFigures(shared: SharedArrayBuffer, nameservices: number, lev
     const histograms = Object.fromEntries(
       HISTOGRAMS.map((name, i) => {
         const from = FIGURES.length + BY_LEVEL * MAX_LEVELS + i * BUCKETS;
-        return [name, sums.slice(from, from + BUCKETS)];
+        return [name, sums.subarray(from, from + BUCKETS)];
       }),
     ) as Record<HistogramName, Float64Array>;
     return { figures, levels: byLevel, histograms };

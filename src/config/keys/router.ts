@@ -43,8 +43,8 @@ export const ROUTER_KEYS: readonly Key[] = [
     { name: 'dfs.federation.router.metrics.enable', type: 'bool', default: 'true', status: 'later', meaning: 'Register metrics and JMX beans' },
     { name: 'dfs.federation.router.metrics.class', type: 'class', default: 'org.apache.hadoop.hdfs.server.federation.metrics.FederationRPCPerformanceMonitor', status: 'ignored', meaning: 'RPC monitor implementation' },
     { name: 'dfs.federation.router.top.num.token.realowners', type: 'int', default: '10', status: 'later', meaning: 'How many token owners TopTokenRealOwners shows' },
-    { name: 'dfs.federation.router.dn-report.time-out', type: 'duration', default: '1s', status: 'later', unit: 'ms', meaning: 'Time allowed for DataNode reports used by JMX' },
-    { name: 'dfs.federation.router.dn-report.cache-expire', type: 'duration', default: '10s', status: 'later', unit: 'ms', meaning: 'Age/refresh period of cached DataNode reports' },
+    { name: 'dfs.federation.router.dn-report.time-out', type: 'duration', default: '1s', status: 'understood', unit: 'ms', meaning: 'Time allowed for DataNode reports used by JMX; /jmx answers from memory and never waits for one' },
+    { name: 'dfs.federation.router.dn-report.cache-expire', type: 'duration', default: '10s', status: 'used', unit: 'ms', meaning: 'Pause between two readings of the DataNode reports that /jmx shows' },
     { name: 'dfs.federation.router.enable.get.dn.usage', type: 'bool', default: 'true', status: 'later', meaning: 'Compute NodeUsage (min/median/max/stdDev) from a live DataNode report' },
   ]),
   ...keysOf('admin', 'hdfs-rbf-default', [

@@ -108,6 +108,22 @@ export class MembershipFeed {
     return listNamenodes(this.#elected, nameserviceId, { observersFirst, disabled, corrections: this.#corrections() });
   }
 
+  /** All routers' reports as they were last taken in, expired ones too. */
+  get records(): readonly MembershipRecord[] {
+    return this.#records;
+  }
+
+  /** As `namenodesOf`, of all nameservices that are reported and not disabled. */
+  listAll(): Map<string, readonly ListedNamenode[]> {
+    const corrections = this.#corrections();
+    const lists = new Map<string, readonly ListedNamenode[]>();
+    for (const [id, own] of Map.groupBy(this.#elected, ({ nameserviceId }) => nameserviceId)) {
+      const list = this.#disabled.has(id) ? null : listNamenodes(own, id, { corrections });
+      if (list !== null) lists.set(id, list);
+    }
+    return lists;
+  }
+
   /** A heartbeat of this router. */
   onReport({ namenode, state, registered, blockPoolId, askedAtMs }: Report): void {
     const { nameservice, index } = namenode;
@@ -118,7 +134,7 @@ export class MembershipFeed {
     } else if (state !== null) this.#apply({ nameservice, index, state: WORDS[state], atMs: askedAtMs });
   }
 
-  /** All reports in the State Store, after each time they were loaded. */
+  /** All reports in the State Store, after each time they were loaded; without one those of this router. */
   onRecords(records: readonly MembershipRecord[]): void {
     this.#records = records;
     this.#elected = electReports(records);

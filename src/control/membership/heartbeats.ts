@@ -34,7 +34,7 @@ export interface HeartbeatOptions {
 export interface HeartbeatEvents {
   /** As soon as a NameNode's answers over RPC are there. */
   readonly onReport: (report: Report) => void;
-  /** Puts a record into the State Store; null when there is none. */
+  /** Puts a record into the State Store, or where reports are kept without one. */
   readonly write: ((record: MembershipRecord) => Promise<void>) | null;
 }
 

@@ -40,6 +40,8 @@ export class Membership {
   readonly #heartbeats: Heartbeats | null;
   readonly #figures: FiguresGatherer;
   readonly #forget: (() => void)[] = [];
+  /** Without a State Store: this router's own reports, by key. */
+  readonly #own = new Map<string, MembershipRecord>();
   #timer: NodeJS.Timeout | null = null;
 
   /** Throws ConfigError. */
@@ -51,7 +53,7 @@ export class Membership {
     const { enabled, heartbeats, figuresPeriodMs } = readMembershipSettings(configuration, settings);
     const events = {
       onReport: this.feed.onReport.bind(this.feed),
-      write: store === null ? null : (record: MembershipRecord) => writeReport(store, record),
+      write: (record: MembershipRecord) => (store === null ? this.#keep(record) : writeReport(store, record)),
     };
     const isAsking = enabled || store === null;
     this.#heartbeats = isAsking ? new Heartbeats(this.namenodes, { ...heartbeats, now }, events, log) : null;
@@ -83,10 +85,10 @@ export class Membership {
     if (store !== null) {
       this.#forget.push(
         store.onChange('DisabledNameservice', () => this.#takeDisabled(store)),
-        store.onChange('MembershipState', () => this.#takeRecordsSoon(store)),
+        store.onChange('MembershipState', () => this.#takeRecordsSoon()),
       );
       this.#takeDisabled(store);
-      this.#takeRecords(store);
+      this.#takeRecords();
     }
     await this.#heartbeats?.start();
   }
@@ -107,18 +109,26 @@ export class Membership {
     if (store.isLoaded('DisabledNameservice')) this.feed.onDisabled(store.records('DisabledNameservice').keys());
   }
 
-  #takeRecordsSoon(store: StateStore): void {
+  /** A promise for its signature alone: nothing is waited for. */
+  async #keep(record: MembershipRecord): Promise<void> {
+    this.#own.set(membershipKey(record), record);
+    this.#takeRecordsSoon();
+  }
+
+  #takeRecordsSoon(): void {
     if (this.#timer !== null) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#takeRecords(store);
+      this.#takeRecords();
     }, COALESCE_MS);
     this.#timer.unref();
   }
 
-  #takeRecords(store: StateStore): void {
-    if (!store.isLoaded('MembershipState')) return;
-    this.feed.onRecords(Array.from(store.records('MembershipState').values(), ({ record }) => record));
+  #takeRecords(): void {
+    const store = this.#store;
+    if (store === null) this.feed.onRecords([...this.#own.values()]);
+    else if (store.isLoaded('MembershipState'))
+      this.feed.onRecords(Array.from(store.records('MembershipState').values(), ({ record }) => record));
   }
 
   /** Own figures where there are no reports with any. */

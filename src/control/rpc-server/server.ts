@@ -52,6 +52,12 @@ export interface RpcServerOptions<Caller> {
   onUnexpected(method: string, error: unknown): void;
 }
 
+export interface RpcCount {
+  calls: number;
+  /** Time that they took, summed. */
+  ms: number;
+}
+
 type Connection<Caller> = RpcConnection<ServiceMethod<Caller>, Caller>;
 type Call<Caller> = RpcCall<ServiceMethod<Caller>, Caller>;
 
@@ -64,6 +70,7 @@ export class RpcServer<Caller> implements ConnectionOwner<ServiceMethod<Caller>,
   readonly #options: RpcServerOptions<Caller>;
   readonly #server: Server;
   readonly #connections = new Map<Connection<Caller>, { readonly sinceMs: number }>();
+  readonly #answered = new Map<string, RpcCount>();
   #runningCalls = 0;
   #heldBytes = 0;
   #stopping = false;
@@ -78,6 +85,11 @@ export class RpcServer<Caller> implements ConnectionOwner<ServiceMethod<Caller>,
 
   get connections(): number {
     return this.#connections.size;
+  }
+
+  /** Calls answered since the start, by what a Java server counts them as: the method, or the simple class of the exception. */
+  get answered(): ReadonlyMap<string, RpcCount> {
+    return this.#answered;
   }
 
   get runningCalls(): number {
@@ -201,8 +213,11 @@ export class RpcServer<Caller> implements ConnectionOwner<ServiceMethod<Caller>,
   async #replyTo(call: Call<Caller>): Promise<Buffer> {
     const { callId, retryCount, clientId, method } = call;
     const head = { callId, retryCount, clientId, stateId: null };
-    const refuse = (detail: string, javaClass: JavaClass, message: string): Buffer =>
-      encodeError(head, { status: 'ERROR', detail, javaClass, message });
+    const sinceMs = performance.now();
+    const refuse = (detail: string, javaClass: JavaClass, message: string): Buffer => {
+      this.#count(javaClass.split(/[.$]/).at(-1) ?? javaClass, sinceMs);
+      return encodeError(head, { status: 'ERROR', detail, javaClass, message });
+    };
     let answer: object;
     try {
       answer = await this.#runInTime(call);
@@ -212,11 +227,24 @@ export class RpcServer<Caller> implements ConnectionOwner<ServiceMethod<Caller>,
       return refuse('ERROR_APPLICATION', JAVA.IO, error instanceof Error ? error.message : String(error));
     }
     try {
-      return encodeSuccess(head, method.response, answer);
+      const reply = encodeSuccess(head, method.response, answer);
+      this.#count(method.name, sinceMs);
+      return reply;
     } catch (error) {
       this.#options.onUnexpected(method.name, error);
       const message = error instanceof MessageError ? error.message : `the answer of ${method.name} cannot be sent`;
       return refuse('ERROR_SERIALIZING_RESPONSE', JAVA.IO, message);
+    }
+  }
+
+  /** Methods and exception classes are closed sets, so the table stays small. */
+  #count(name: string, sinceMs: number): void {
+    const before = this.#answered.get(name);
+    const ms = performance.now() - sinceMs;
+    if (before === undefined) this.#answered.set(name, { calls: 1, ms });
+    else {
+      before.calls++;
+      before.ms += ms;
     }
   }
 

@@ -38,6 +38,19 @@ export interface StoreFigures {
   readonly abandonedReads: number;
   readonly expired: number;
   readonly deleted: number;
+  /** Records put and removed, and the ms that it took, summed; and how many times either failed. */
+  readonly writes: number;
+  readonly writeMs: number;
+  readonly removes: number;
+  readonly removeMs: number;
+  readonly failedWrites: number;
+}
+
+/** Loads of one type: how many, the ms that they took, and the records that count now. */
+export interface LoadFigures {
+  readonly loads: number;
+  readonly loadMs: number;
+  readonly records: number;
 }
 
 /**
@@ -58,6 +71,7 @@ export class StateStore {
   #driverStarted = false;
   #driverReason = '';
   #writes = 0;
+  readonly #done = { writes: 0, writeMs: 0, removes: 0, removeMs: 0, failedWrites: 0 };
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
 
@@ -105,7 +119,13 @@ export class StateStore {
       abandonedReads: sum('abandonedReads'),
       expired: this.#expired,
       deleted: this.#deleted,
+      ...this.#done,
     };
+  }
+
+  loadFigures(type: RecordType): LoadFigures {
+    const { loads, loadMs, cache } = this.#loaders[type];
+    return { loads, loadMs, records: cache.records.size };
   }
 
   /** Records that were left out or taken with a remark. */
@@ -197,7 +217,7 @@ export class StateStore {
    * record was written, and what the driver throws.
    */
   async put(type: RecordType, name: string, bytes: Buffer, options: PutOptions): Promise<boolean> {
-    if (!(await this.#write(type, () => this.driver.put(type, name, bytes, options)))) return false;
+    if (!(await this.#write(type, 'write', () => this.driver.put(type, name, bytes, options)))) return false;
     let version = UNKNOWN_VERSION;
     if (options.version !== undefined) version = options.version + 1;
     else if (!options.update && options.errorIfExists) version = 0;
@@ -209,7 +229,7 @@ export class StateStore {
 
   /** Removes the record of this name in the store; false when there was none. Throws as `put`. */
   async remove(type: RecordType, name: string): Promise<boolean> {
-    const isRemoved = await this.#write(type, () => this.driver.remove(type, name));
+    const isRemoved = await this.#write(type, 'remove', () => this.driver.remove(type, name));
     const loader = this.#loaders[type];
     loader.cache.remove(name);
     loader.tellChange();
@@ -252,18 +272,23 @@ export class StateStore {
     }
   }
 
-  async #write(type: RecordType, write: () => Promise<boolean>): Promise<boolean> {
+  async #write(type: RecordType, kind: 'write' | 'remove', write: () => Promise<boolean>): Promise<boolean> {
     if (this.#writes >= MAX_WRITES) {
       throw new StoreUnavailableError(`${MAX_WRITES} writes to the State Store are under way; try again later`);
     }
     this.#writes++;
+    const sinceMs = this.clock.steadyMs();
     const work = write().finally(() => {
       this.#writes--;
     });
     try {
       const what = `the State Store has not answered within ${WRITE_DEADLINE_MS} ms; whether the record was changed shows when it answers again`;
-      return await withDeadline(work, WRITE_DEADLINE_MS, what);
+      const isDone = await withDeadline(work, WRITE_DEADLINE_MS, what);
+      this.#done[`${kind}s`]++;
+      this.#done[`${kind}Ms`] += this.clock.steadyMs() - sinceMs;
+      return isDone;
     } catch (error) {
+      this.#done.failedWrites++;
       // It may have been made all the same.
       this.#loaders[type].loadSoon();
       throw error;
@@ -293,13 +318,13 @@ export class StateStore {
   async #writeAge({ type, name, version, bytes }: ExpiryChange): Promise<void> {
     const { driver } = this;
     if (bytes === null) {
-      if (!(await this.#write(type, () => driver.remove(type, name)))) return;
+      if (!(await this.#write(type, 'remove', () => driver.remove(type, name)))) return;
       this.#deleted++;
       this.#log.info({ type, name }, 'State Store: an expired record was removed');
       return;
     }
     const options: PutOptions = { update: true, errorIfExists: false, version };
-    if (!(await this.#write(type, () => driver.put(type, name, bytes, options)))) return;
+    if (!(await this.#write(type, 'write', () => driver.put(type, name, bytes, options)))) return;
     this.#expired++;
     this.#log.info({ type, name }, 'State Store: a record has expired');
   }

@@ -52,6 +52,8 @@ export class TypeLoader<K extends RecordType> {
   /** What the log last said about problems. */
   #named = '0 ';
   loads = 0;
+  /** Time that they took, summed. */
+  loadMs = 0;
   failedLoads = 0;
   abandonedReads = 0;
 
@@ -132,6 +134,7 @@ export class TypeLoader<K extends RecordType> {
       this.#loadedMs = clock.steadyMs();
       this.#tookMs = this.#loadedMs - this.#begunMs;
       this.loads++;
+      this.loadMs += this.#tookMs;
       if (this.#reason !== '') log.info({ type }, 'State Store: can be read again');
       this.#reason = '';
       this.#nameProblems();
