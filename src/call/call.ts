@@ -40,7 +40,7 @@ export const Place = {
   SHARED: 10,
 } as const;
 
-/** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own. */
+/** Frames up to this length are kept in the call's own piece of a slab, longer ones in a buffer of their own, which is not used again. */
 export const SLAB_BYTES = 512;
 const SLAB_CALLS = 64;
 

@@ -160,7 +160,7 @@ export class Engine implements WorkerSide, CallOwner {
     this.#leave(client);
   }
 
-  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void {
+  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number, owned: boolean): void {
     const client = (this.#clients[link.acceptor] as (Client | null)[])[fields.connection];
     if (!this.#clockIsFresh) {
       // Nothing else reads the clock while no NameNode is connected.
@@ -183,8 +183,8 @@ export class Engine implements WorkerSide, CallOwner {
     if (call.method.effect === 'write') this.admission.coalescing.noteWrite(client);
     this.counters.add(MethodCount.calls + fields.method);
     const length = end - start;
-    const block = this.#received.of(frame);
     if (length <= SLAB_BYTES) {
+      const block = this.#received.of(frame);
       call.frame = call.slab.bytes;
       call.start = call.slabStart;
       if (block === null) frame.copy(call.frame, call.start, start, end);
@@ -198,9 +198,14 @@ export class Engine implements WorkerSide, CallOwner {
         return;
       }
       call.claimedBytes = length;
-      call.frame = Buffer.allocUnsafeSlow(length);
-      call.start = 0;
-      frame.copy(call.frame, 0, start, end);
+      if (owned) {
+        call.frame = frame;
+        call.start = start;
+      } else {
+        call.frame = Buffer.allocUnsafeSlow(length);
+        call.start = 0;
+        frame.copy(call.frame, 0, start, end);
+      }
     }
     call.end = call.start + length;
     if (this.#safeMode !== SafeModeLevel.OFF && this.#isStopped(call)) return;

@@ -319,7 +319,7 @@ export class ClientConnection implements FrameSink {
     // Before the hand-over: with the inline link the answer comes within it.
     this.inFlight++;
     // Leg (b) hand-over. Refused: the ring is full, and with it this connection waits.
-    if (!link.call(scan, reader.frame, reader.start, reader.end)) {
+    if (!link.call(scan, reader.frame, reader.start, reader.end, this.#assembler.owns(reader.frame))) {
       this.inFlight--;
       acceptor.outstanding.give(slot);
       this.#pause(Pause.WORKER);

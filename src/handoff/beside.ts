@@ -1,6 +1,6 @@
 /**
- * Bytes that are too large for the ring. The record stays in the ring, with its words and in its place; only its bytes go beside, copied once
- * into an ArrayBuffer of their own that changes hands with postMessage. Bytes are posted before their record is published and the port
+ * Bytes that are too large for the ring. The record stays in the ring, with its words and in its place; only its bytes go beside, in an
+ * ArrayBuffer of their own that changes hands with postMessage: the one that they came in, or one that they are copied into once. Bytes are posted before their record is published and the port
  * keeps their order: the n-th record with the BESIDE bit owns the n-th ArrayBuffer, and it is on the port when the record is seen.
  *
  * Why not chunks in the ring: the receiver would have to collect them into the same memory (one more copy), keep partial records per

@@ -129,7 +129,7 @@ class InlineWorkerLink implements WorkerLink {
     if (!pair.workerIsBusy) pair.writeBacklog();
   }
 
-  call(fields: CallFields, frame: Buffer, start: number, end: number): boolean {
+  call(fields: CallFields, frame: Buffer, start: number, end: number, owned = false): boolean {
     const pair = this.pair;
     if (pair.closed) return false;
     pair.setTurn();
@@ -141,7 +141,7 @@ class InlineWorkerLink implements WorkerLink {
     pair.toWorker = true;
     pair.workerIsBusy = true;
     try {
-      pair.workerSide.onCall(pair.acceptorLink, fields, frame, start, end);
+      pair.workerSide.onCall(pair.acceptorLink, fields, frame, start, end, owned);
     } finally {
       pair.workerIsBusy = false;
     }

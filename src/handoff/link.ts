@@ -81,8 +81,11 @@ export interface WorkerLink {
   /** Never refused: waits inside the link when there is no room (bounded by the number of connections); calls then are refused until it is written. */
   openClient(connection: number, generation: number, identity: ClientIdentity): void;
   closeClient(connection: number, generation: number): void;
-  /** Hands one frame over (copied). False: no room, nothing was taken; `AcceptorSide.onSpace` follows. */
-  call(fields: CallFields, frame: Buffer, start: number, end: number): boolean;
+  /**
+   * Hands one frame over: a copy, or with `owned` (the frame is all of its ArrayBuffer, and nobody else will use it) the memory itself, which
+   * may be detached afterwards. False: no room, nothing was taken; `AcceptorSide.onSpace` follows.
+   */
+  call(fields: CallFields, frame: Buffer, start: number, end: number, owned?: boolean): boolean;
   /** End of the event-loop turn: rings the worker's bell when it sleeps. */
   flush(): void;
   /** The worker is gone: nothing more arrives from this link. */
@@ -136,8 +139,11 @@ export interface AcceptorLink {
 export interface WorkerSide {
   onOpen(link: AcceptorLink, connection: number, generation: number, identity: ClientIdentity): void;
   onClose(link: AcceptorLink, connection: number, generation: number): void;
-  /** frame[start, end) is valid only during this call. Never refused: the worker queues the call or answers it. */
-  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void;
+  /**
+   * frame[start, end) is valid only during this call, unless it is `owned`: then the memory belongs to the worker now. Never refused: the
+   * worker queues the call or answers it.
+   */
+  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number, owned: boolean): void;
   onReplySpace(link: AcceptorLink): void;
   /** All records that were there have been passed on: a good moment to flush sockets. */
   onDrained(link: AcceptorLink): void;

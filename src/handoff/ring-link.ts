@@ -58,9 +58,9 @@ export class RingWorkerLink extends RingEnd implements WorkerLink {
     }
   }
 
-  call(fields: CallFields, frame: Buffer, start: number, end: number): boolean {
+  call(fields: CallFields, frame: Buffer, start: number, end: number, owned = false): boolean {
     // While one waits all wait: the ring empties in the order of arrival, and small calls do not keep a large one out.
-    if (this.waiting || !this.writeCall(fields, frame, start, end)) {
+    if (this.waiting || !this.writeCall(fields, frame, start, end, owned)) {
       this.waiting = true;
       this.refused = true;
       return false;
@@ -109,10 +109,10 @@ export class RingWorkerLink extends RingEnd implements WorkerLink {
     return true;
   }
 
-  private writeCall(fields: CallFields, frame: Buffer, start: number, end: number): boolean {
+  private writeCall(fields: CallFields, frame: Buffer, start: number, end: number, owned: boolean): boolean {
     const writer = this.writer;
     const bytes = CALL_HEAD_BYTES + end - start;
-    if (bytes > writer.largestBytes) return this.writeLargeCall(fields, frame, start, end);
+    if (bytes > writer.largestBytes) return this.writeLargeCall(fields, frame, start, end, owned);
     const at = writer.reserve(bytes);
     if (at === -1) return false;
     writer.words[(at >> 2) + 1] = Kind.CALL;
@@ -124,16 +124,19 @@ export class RingWorkerLink extends RingEnd implements WorkerLink {
     return true;
   }
 
-  private writeLargeCall(fields: CallFields, frame: Buffer, start: number, end: number): boolean {
+  private writeLargeCall(fields: CallFields, frame: Buffer, start: number, end: number, owned: boolean): boolean {
     const writer = this.writer;
     if (!this.besideOut.hasRoom(end - start)) return false;
     const at = writer.reserve(CALL_HEAD_BYTES);
     if (at === -1) return false;
     writer.words[(at >> 2) + 1] = Kind.CALL | BESIDE;
     writeCallFields(writer.words, at >> 2, fields);
-    const beside = allocateBeside(end - start);
-    frame.copy(beside, 0, start, end);
-    this.besideOut.send(beside);
+    if (owned) this.besideOut.send(frame as Buffer<ArrayBuffer>);
+    else {
+      const beside = allocateBeside(end - start);
+      frame.copy(beside, 0, start, end);
+      this.besideOut.send(beside);
+    }
     this.commit();
     return true;
   }
@@ -244,8 +247,8 @@ export class RingAcceptorLink extends RingEnd implements AcceptorLink {
     const word = at >> 2;
     if (kind === Kind.CALL) {
       readCallFields(words, word, this.fields);
-      if (beside !== undefined) this.side.onCall(this, this.fields, beside, 0, beside.length);
-      else this.side.onCall(this, this.fields, reader.bytes, at + CALL_HEAD_BYTES, at + reader.length);
+      if (beside !== undefined) this.side.onCall(this, this.fields, beside, 0, beside.length, true);
+      else this.side.onCall(this, this.fields, reader.bytes, at + CALL_HEAD_BYTES, at + reader.length, false);
       return;
     }
     const connection = words[word + 2] as number;

@@ -10,7 +10,7 @@ import { FRAMES_HELD, FRAMES_OK, FrameAssembler, type FrameSink } from '../wire/
 import { encodeHandshake, encodePing } from '../wire/handshake.ts';
 import { Status } from '../wire/reply-head.ts';
 import { scanReply } from '../wire/reply-scan.ts';
-import { spliceBound, spliceRequest } from '../wire/splice.ts';
+import { type RequestSplice, restEnd, restStart, spliceBound, spliceHead, spliceRequest } from '../wire/splice.ts';
 import type { ConnectionGroup } from './group.ts';
 
 /** Most calls in flight on one connection; also the number of slots that a tag can name (14 bits). */
@@ -20,7 +20,7 @@ const SLOT_MASK = MAX_IN_FLIGHT - 1;
 const MAX_SERIAL = (1 << (31 - SLOT_BITS)) - 1;
 /** From here on a tag takes five bytes as a varint, so that the header of a reply is never shorter than the one the client gets. */
 const MIN_SERIAL = 1 << (30 - SLOT_BITS);
-/** Batch buffer of one connection; larger frames are written from a buffer of their own. */
+/** Batch buffer of one connection; larger frames are written from where they lie. */
 export const BATCH_BYTES = 64 * 1024;
 /** Left free before what sockets read: the head of an answer may be longer than the NameNode's. */
 export const READ_HEADROOM_BYTES = 1024;
@@ -129,9 +129,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const need = spliceBound(call.fields, call.end - call.start, splice);
     if (need > BATCH_BYTES) {
       this.#writeBatch();
-      const own = Buffer.allocUnsafeSlow(need);
-      const end = spliceRequest(own, 0, call.frame, call.start, call.end, call.fields, splice);
-      this.#full = !this.#socket.write(own.subarray(0, end));
+      this.#writeLarge(call, splice, need);
     } else {
       if (this.#out !== null && this.#outEnd + need > BATCH_BYTES) this.#writeBatch();
       if (this.#out === null) this.#out = pool.takeBatch();
@@ -294,6 +292,24 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
     const { badLength } = this.#assembler;
     if (badLength === 0) return 'no memory left for a reply (switchyard.memory.limit)';
     return `a reply of ${badLength} bytes, the limit is ${this.group.pool.settings.maxResponseBytes} (ipc.maximum.response.length)`;
+  }
+
+  /** What changes and the rest of the client's bytes, in one write; `need` bytes at most. */
+  #writeLarge(call: Call, splice: RequestSplice, need: number): void {
+    const { fields, frame, start, end } = call;
+    // Slabs are used again, maybe before the socket has taken all: a short frame with long paths is copied.
+    if (frame === call.slab.bytes) {
+      const own = Buffer.allocUnsafeSlow(need);
+      this.#full = !this.#socket.write(own.subarray(0, spliceRequest(own, 0, frame, start, end, fields, splice)));
+      return;
+    }
+    const from = restStart(fields, splice);
+    const head = Buffer.allocUnsafeSlow(spliceBound(fields, from, splice));
+    const headEnd = spliceHead(head, 0, frame, start, end, fields, splice);
+    this.#socket.cork();
+    this.#socket.write(head.subarray(0, headEnd));
+    this.#full = !this.#socket.write(frame.subarray(start + from, restEnd(start, end, fields)));
+    this.#socket.uncork();
   }
 
   #writeBatch(): void {

@@ -5,7 +5,7 @@
  *
  * Whole frames inside a chunk go to the sink where they lie. The assembler owns memory only for what it cannot pass on:
  *
- *   partial   the first bytes of one frame that goes on in the next chunk:  [0, partialBytes) of frameBytes
+ *   partial   the first bytes of one frame that goes on in the next chunk:  [0, partialBytes) of frameBytes; not used for another frame
  *   held      what came after a frame that the sink refused:                [heldAt, heldEnd)
  *
  * Both are claimed from the budget and given back as soon as they are empty: an idle connection owns neither.
@@ -14,8 +14,9 @@ import { copyBytes, readInt32 } from './varint.ts';
 
 export interface FrameSink {
   /**
-   * One frame, buffer[start, end) without its length prefix; valid only during the call. False: not taken, the assembler holds it and
-   * everything after it until `resume`. The sink may call `release` of the assembler.
+   * One frame, buffer[start, end) without its length prefix; valid only during the call, unless the assembler says that the sink may keep
+   * it (`owns`). False: not taken, the assembler holds it and everything after it until `resume`. The sink may call `release` of the
+   * assembler.
    */
   onFrame(buffer: Buffer, start: number, end: number): boolean;
 }
@@ -36,8 +37,13 @@ export const FRAME_BAD_LENGTH = -1;
 /** The budget is used up: the stream cannot be followed any more. */
 export const FRAME_NO_MEMORY = -2;
 
-/** First size of a partial frame's buffer; it doubles as bytes arrive, whatever length was announced. */
+/** First size of a partial frame's buffer; it doubles as bytes arrive, whatever length was announced, and so does what is claimed for it. */
 const FIRST_PARTIAL_BYTES = 1024;
+/**
+ * Largest buffer that is made by doubling. The next one has room for the whole frame: growing further would copy ever more at once. What is
+ * claimed for it still doubles with the bytes that arrive: memory that nothing was written to costs nothing.
+ */
+export const MOST_DOUBLED_BYTES = 1024 * 1024;
 const PREFIX_BYTES = 4;
 const NOTHING = Buffer.alloc(0);
 
@@ -57,6 +63,8 @@ export class FrameAssembler {
   frameBytes = 0;
   partial: Buffer | null = null;
   partialBytes = 0;
+  /** Bytes of `partial` that are claimed from the budget. */
+  partialClaim = 0;
   held: Buffer | null = null;
   heldAt = 0;
   heldEnd = 0;
@@ -76,6 +84,14 @@ export class FrameAssembler {
   /** A frame has begun whose end has not come yet. */
   get inFrame(): boolean {
     return this.prefixBytes > 0;
+  }
+
+  /**
+   * Whether the frame that its sink was just offered in `buffer` lies in an ArrayBuffer of its own, from the first byte to the last. Nothing
+   * else will be written there: a sink that takes the frame may keep the memory, or give it away.
+   */
+  owns(buffer: Buffer): boolean {
+    return buffer === this.partial && buffer.length === buffer.buffer.byteLength;
   }
 
   /** Takes chunk[start, end) and passes on the frames that it completes. Returns one of the codes above. */
@@ -165,17 +181,16 @@ export class FrameAssembler {
 
   /** The partial frame's buffer with room for so many bytes; null when the budget refuses. */
   growPartial(bytes: number): Buffer | null {
-    const old = this.partial;
-    const oldBytes = old === null ? 0 : old.length;
-    if (old !== null && bytes <= oldBytes) return old;
-    const newBytes = Math.min(this.frameBytes, Math.max(bytes, 2 * oldBytes, FIRST_PARTIAL_BYTES));
-    if (!this.budget.claim(newBytes)) return null;
-    const grown = Buffer.allocUnsafe(newBytes);
-    if (old !== null) {
-      old.copy(grown, 0, 0, this.partialBytes);
-      this.budget.release(oldBytes);
-    }
-    this.heldBytes += newBytes - oldBytes;
+    const { partial, partialClaim } = this;
+    if (partial !== null && bytes <= partialClaim) return partial;
+    const claim = Math.min(this.frameBytes, Math.max(bytes, 2 * partialClaim, FIRST_PARTIAL_BYTES));
+    if (!this.budget.claim(claim)) return null;
+    if (partial !== null) this.budget.release(partialClaim);
+    this.partialClaim = claim;
+    this.heldBytes += claim - partialClaim;
+    if (partial !== null && claim <= partial.length) return partial;
+    const grown = Buffer.allocUnsafe(claim > MOST_DOUBLED_BYTES ? this.frameBytes : claim);
+    if (partial !== null) partial.copy(grown, 0, 0, this.partialBytes);
     this.partial = grown;
     return grown;
   }
@@ -200,8 +215,10 @@ export class FrameAssembler {
 
   dropPartial(): void {
     if (this.partial !== null) {
-      this.budget.release(this.partial.length);
-      this.heldBytes -= this.partial.length;
+      // Not its length: the sink may have given the memory away.
+      this.budget.release(this.partialClaim);
+      this.heldBytes -= this.partialClaim;
+      this.partialClaim = 0;
       this.partial = null;
     }
     this.partialBytes = 0;

@@ -82,9 +82,8 @@ export function spliceBound(fields: CallFields, frameBytes: number, splice: Requ
 }
 
 /**
- * Writes the frame for the NameNode, its length prefix included, to out[at…] and returns the position after it. frame[start, end) is the
- * client's frame (scanned: SCAN_OK), `fields` its offsets. Bytes behind the request message are dropped. The blocks, when given, are those
- * of `out` and `frame`.
+ * Writes the frame for the NameNode, its length prefix included, to out[at…] and returns the position after it: `spliceHead`, then the rest.
+ * Bytes behind the request message are dropped.
  */
 export function spliceRequest(
   out: Buffer,
@@ -97,16 +96,47 @@ export function spliceRequest(
   outBlock: Block | null = null,
   frameBlock: Block | null = null,
 ): number {
-  const bodyEnd = Math.min(start + fields.bodyEnd, end);
-  const headerEnd = start + fields.headerEnd;
+  const next = spliceHead(out, at, frame, start, end, fields, splice, outBlock, frameBlock);
+  const from = start + restStart(fields, splice);
+  return copyFrame(out, next, frame, from, restEnd(start, end, fields), outBlock, frameBlock);
+}
+
+/**
+ * Writes what comes before the rest of the frame for the NameNode: the length prefix, of all of it, to the last byte that changes. The rest are
+ * the client's own bytes, frame[start + restStart, restEnd). frame[start, end) is the client's frame (scanned: SCAN_OK), `fields` its offsets.
+ * Returns the position after the head; the blocks, when given, are those of `out` and `frame`.
+ */
+export function spliceHead(
+  out: Buffer,
+  at: number,
+  frame: Buffer,
+  start: number,
+  end: number,
+  fields: CallFields,
+  splice: RequestSplice,
+  outBlock: Block | null = null,
+  frameBlock: Block | null = null,
+): number {
   let next = isUsual(frame, start, fields, splice)
     ? writeUsualHeader(out, at + 4, frame, start, fields, splice)
     : writeHeader(out, at + 4, frame, start, fields, splice);
-  next = changesBody(fields, splice)
-    ? spliceBody(out, next, frame, start, fields, splice, outBlock, frameBlock)
-    : copyFrame(out, next, frame, headerEnd, bodyEnd, outBlock, frameBlock);
-  writeInt32(out, at, next - at - 4);
+  if (changesBody(fields, splice)) next = spliceBody(out, next, frame, start, fields, splice, outBlock, frameBlock);
+  const restBytes = restEnd(start, end, fields) - start - restStart(fields, splice);
+  writeInt32(out, at, next - at - 4 + restBytes);
   return next;
+}
+
+/** Where the bytes begin that stay as they are to the end of the request message, as an offset of the frame. */
+export function restStart(fields: CallFields, splice: RequestSplice): number {
+  let from = fields.headerEnd;
+  if (splice.path !== null && fields.pathStart !== 0) from = fields.pathEnd;
+  if (splice.path2 !== null && fields.path2Start !== 0 && fields.path2End > from) from = fields.path2End;
+  return from;
+}
+
+/** Where they end, of frame[start, end). */
+export function restEnd(start: number, end: number, fields: CallFields): number {
+  return Math.min(start + fields.bodyEnd, end);
 }
 
 /** Copies a piece of the client's frame. */
@@ -223,8 +253,7 @@ export function splicedBytes(
   const headerBytes = isUsual(frame, start, fields, splice)
     ? usualHeaderBytes(frame, start, fields, splice)
     : headerBytesOf(frame, start, fields, splice, embeddedBytesOf(contextBytesOf(frame, start, fields, splice)));
-  const restStart = start + fields.headerEnd;
-  const restBytes = Math.min(start + fields.bodyEnd, end) - restStart;
+  const restBytes = restEnd(start, end, fields) - start - fields.headerEnd;
   const head = varint32Size(headerBytes) + headerBytes;
   if (!changesBody(fields, splice)) return head + restBytes;
   const bodyBytes = fields.bodyEnd - fields.bodyStart;
@@ -278,7 +307,7 @@ function changedBodyBytes(fields: CallFields, splice: RequestSplice): number {
   return bytes;
 }
 
-/** RequestHeaderProto and request message with one or both paths replaced. */
+/** RequestHeaderProto and request message with one or both paths replaced, up to the end of the last one. */
 function spliceBody(
   out: Buffer,
   at: number,
@@ -338,7 +367,7 @@ function spliceBody(
       from = start + path2End;
     }
   }
-  return copyFrame(out, next, frame, from, start + bodyEnd, outBlock, frameBlock);
+  return next;
 }
 
 /** By how much a field grows whose value had oldBytes and gets newBytes. */

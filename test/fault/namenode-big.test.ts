@@ -83,6 +83,23 @@ describe.each(['ring', 'inline'] as const)('%s', (handoff) => {
     expect((await other.call({ method: 'getFileInfo', request: { src: '/ns0/after' } })).status).toBe('SUCCESS');
   });
 
+  it('a request of 20 MiB whose connection is lost is sent again as it was', async () => {
+    using client = await cluster.connect();
+    const value = bigValue(3);
+    const path = '/ns0/big and lost';
+    const sent = namenode.callsOf({ method: 'setXAttr' }).length;
+    namenode.handler = (call) => {
+      if (call.path === path && namenode.callsOf({ path }).length === 1) call.reset();
+      else answerPlainly(call);
+    };
+    const request = { src: path, xAttr: { namespace: 'USER', name: 'big', value }, flag: 3 };
+    const reply = await client.call({ method: 'setXAttr', request }, BIG_WITHIN_MS);
+    const calls = namenode.callsOf({ method: 'setXAttr' }).slice(sent);
+    expect(reply.status).toBe('SUCCESS');
+    expect(calls.map((call) => call.path)).toEqual([path, path]);
+    for (const call of calls) expect(digest((call.request['xAttr'] as Plain)['value'] as Buffer)).toBe(digest(value));
+  });
+
   it('an answer of 20 MiB arrives whole, and calls beside it are served', async () => {
     using client = await cluster.connect();
     using other = await cluster.connect();

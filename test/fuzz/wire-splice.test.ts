@@ -5,7 +5,15 @@ import { CallScan, SCAN_OK, scanBody, scanHeader, scanRequestHeader } from '../.
 import { ContextPrefix, callerContextBound, writeCallerContext } from '../../src/wire/context.ts';
 import { decodePlain, encode, messageType, type Plain } from '../../src/wire/messages.ts';
 import { translateBack, translateBackBound } from '../../src/wire/path-bytes.ts';
-import { RequestSplice, spliceBound, splicedBytes, spliceRequest } from '../../src/wire/splice.ts';
+import {
+  RequestSplice,
+  restEnd,
+  restStart,
+  spliceBound,
+  splicedBytes,
+  spliceHead,
+  spliceRequest,
+} from '../../src/wire/splice.ts';
 import { callFrame, splitFrame } from '../wire/vectors.ts';
 import { FUZZ } from './wire-messages.ts';
 
@@ -94,6 +102,12 @@ it('a spliced call decodes to the original with exactly what was to change', () 
       expect(end).toBeLessThanOrEqual(bound);
       expect(out.readInt32BE(0)).toBe(end - 4);
       expect(splicedBytes(frame, start, frame.length, scan, splice)).toBe(end - 4);
+      const restFrom = restStart(scan, splice);
+      const head = Buffer.alloc(spliceBound(scan, restFrom, splice));
+      const headEnd = spliceHead(head, 0, frame, start, frame.length, scan, splice);
+      expect(headEnd).toBeLessThanOrEqual(head.length);
+      const rest = frame.subarray(start + restFrom, restEnd(start, frame.length, scan));
+      expect(Buffer.concat([head.subarray(0, headEnd), rest]).equals(out.subarray(0, end))).toBe(true);
       const parts = splitFrame(out.subarray(4, end));
       expect(parts.length).toBe(3);
       const { signature } = header.callerContext ?? {};

@@ -37,7 +37,7 @@ export class EngineLink implements AcceptorLink {
     const header = scanHeader(frame, 0, frame.length, reader.scan);
     if (reader.readCall(frame, 0, frame.length, header, '') !== ReadCall.CALL) throw new Error(`${method} is no call`);
     Object.assign(reader.scan, { connection: 0, generation: 1, slot });
-    engine.onCall(this, reader.scan, reader.frame, reader.start, reader.end);
+    engine.onCall(this, reader.scan, reader.frame, reader.start, reader.end, false);
     engine.onDrained();
   }
 }

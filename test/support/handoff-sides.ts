@@ -80,7 +80,9 @@ export class RecordingAcceptor extends Watch implements AcceptorSide {
 
 export interface SeenCall {
   readonly fields: CallFields;
+  /** Copy of the frame; the memory itself when it is owned. */
   readonly frame: Buffer;
+  readonly owned: boolean;
 }
 
 export class RecordingWorker extends Watch implements WorkerSide {
@@ -104,8 +106,13 @@ export class RecordingWorker extends Watch implements WorkerSide {
     this.changed();
   }
 
-  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number): void {
-    const call = { fields: Object.assign(new CallFields(), fields), frame: Buffer.from(frame.subarray(start, end)) };
+  onCall(link: AcceptorLink, fields: CallFields, frame: Buffer, start: number, end: number, owned: boolean): void {
+    const bytes = frame.subarray(start, end);
+    const call = {
+      fields: Object.assign(new CallFields(), fields),
+      frame: owned ? bytes : Buffer.from(bytes),
+      owned,
+    };
     this.events.push(`call ${fields.connection}.${fields.generation} ${fields.slot}`);
     this.calls.push(call);
     this.alsoOnCall(link, call);
@@ -131,12 +138,12 @@ export const IDENTITY: ClientIdentity = { user: 'alice', realUser: '', address: 
 const NOTHING = Buffer.alloc(0);
 
 /** One call of connection `connection`, generation 1. */
-export function sendCall(link: WorkerLink, connection: number, slot: number, frame: Buffer): boolean {
+export function sendCall(link: WorkerLink, connection: number, slot: number, frame: Buffer, owned = false): boolean {
   const fields = new CallFields();
   fields.connection = connection;
   fields.generation = 1;
   fields.slot = slot;
-  return link.call(fields, frame, 0, frame.length);
+  return link.call(fields, frame, 0, frame.length, owned);
 }
 
 /** One reply for connection 1, generation 1. */

@@ -59,6 +59,34 @@ describe('rule 4: records above an eighth of the ring pass beside it', () => {
     expect(frame.length).toBe(HUGE_BYTES);
   });
 
+  it('posts the memory of a large call that is owned, and gives it to the worker', async () => {
+    const given = Buffer.allocUnsafeSlow(HUGE_BYTES);
+    const frame = patternBytes(HUGE_BYTES, 3);
+    frame.copy(given);
+    expect(sendCall(workerLink, 1, 1, given, true)).toBe(true);
+    expect(given.length).toBe(0);
+    expect(sendCall(workerLink, 1, 2, FRAME, true)).toBe(true);
+    expect(sendCall(workerLink, 1, 3, frame)).toBe(true);
+    workerLink.flush();
+    await worker.until(() => worker.calls.length === 3, 'the calls');
+    expect(worker.calls.map(({ owned }) => owned)).toEqual([true, false, true]);
+    expect(worker.calls.map((call) => call.frame.equals(call.fields.slot === 2 ? FRAME : frame))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // Those that were not given are still the sender's.
+    expect([FRAME.length, frame.length]).toEqual([100, HUGE_BYTES]);
+  });
+
+  it('leaves an owned call with its sender when it is refused', () => {
+    let slot = 0;
+    while (sendCall(workerLink, 1, slot, FRAME)) slot++;
+    const frame = Buffer.allocUnsafeSlow(3000);
+    expect(sendCall(workerLink, 1, slot, frame, true)).toBe(false);
+    expect(frame.length).toBe(3000);
+  });
+
   it('lets 64 MiB of a direction be on their way, no more', async () => {
     const part = Buffer.alloc(32 * 1024 * 1024);
     expect(sendCall(workerLink, 1, 0, part)).toBe(true);

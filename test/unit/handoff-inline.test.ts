@@ -39,6 +39,13 @@ describe('inline link', () => {
     expect(worker.calls[2]?.frame.equals(FRAME)).toBe(true);
   });
 
+  it('says whose the memory of a call is', () => {
+    sendCall(workerLink, 1, 0, FRAME, true);
+    sendCall(workerLink, 1, 1, FRAME);
+    expect(worker.calls.map(({ owned }) => owned)).toEqual([true, false]);
+    expect(worker.calls[0]?.frame.buffer).toBe(FRAME.buffer);
+  });
+
   it('passes the caller’s own fields and frame, valid only during the call', () => {
     const fields = new CallFields();
     const frame = Buffer.from('before');

@@ -7,6 +7,7 @@ import {
   FRAMES_OK,
   FrameAssembler,
   type FrameSink,
+  MOST_DOUBLED_BYTES,
 } from '../../src/wire/frame.ts';
 import { framed, REPLIES, REQUESTS, vector } from './vectors.ts';
 
@@ -160,6 +161,67 @@ describe('memory', () => {
     const bytes = framed(Buffer.alloc(100));
     expect(held.assembler.feed(bytes, 0, bytes.length)).toBe(FRAME_NO_MEMORY);
     expect(held.budget.claims).toEqual([]);
+  });
+
+  it('moves what has come of a long frame only while that is little, and claims no more for it than before', () => {
+    const FRAME_BYTES = 64 << 20;
+    const CHUNK_BYTES = 64 << 10;
+    const { assembler, budget } = make(FRAME_BYTES);
+    const prefix = Buffer.alloc(4);
+    prefix.writeInt32BE(FRAME_BYTES);
+    assembler.feed(prefix, 0, prefix.length);
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    let partial: Buffer | null = null;
+    let mostMoved = 0;
+    for (let fed = CHUNK_BYTES; fed < FRAME_BYTES; fed += CHUNK_BYTES) {
+      expect(assembler.feed(chunk, 0, CHUNK_BYTES)).toBe(FRAMES_OK);
+      if (partial !== null && assembler.partial !== partial) mostMoved = fed - CHUNK_BYTES;
+      partial = assembler.partial;
+      expect(assembler.heldBytes).toBeLessThanOrEqual(2 * fed);
+    }
+    expect(mostMoved).toBeGreaterThan(0);
+    expect(mostMoved).toBeLessThanOrEqual(MOST_DOUBLED_BYTES);
+    expect(budget.claims).toEqual([assembler.heldBytes]);
+    assembler.release();
+    expect(budget.claims).toEqual([]);
+  });
+
+  it('may be kept or given away by the sink when a frame has it for itself', () => {
+    const budget = new Budget();
+    const kept: { buffer: Buffer; owned: boolean; text: string }[] = [];
+    const assembler: FrameAssembler = new FrameAssembler(
+      {
+        onFrame: (buffer, start, end) => {
+          const owned = assembler.owns(buffer);
+          kept.push({ buffer, owned, text: buffer.toString('latin1', start, end) });
+          if (owned && kept.length === 3) structuredClone(buffer, { transfer: [buffer.buffer as ArrayBuffer] });
+          return true;
+        },
+      },
+      LIMIT,
+      budget,
+    );
+    const frames = ['a'.repeat(20), 'b'.repeat(100_000), 'c'.repeat(3 << 18), 'd'.repeat(3 << 18)].map((text) =>
+      framed(Buffer.from(text)),
+    );
+    for (const frame of frames) {
+      assembler.feed(frame, 0, 10);
+      assembler.feed(frame, 10, frame.length);
+    }
+    const whole = framed(Buffer.alloc(10_000, 'e'));
+    assembler.feed(whole, 0, whole.length);
+    // The first one lies in memory that Node shares out, the last one in the chunk.
+    expect(kept.map(({ owned }) => owned)).toEqual([false, true, true, true, false]);
+    expect(kept.map(({ text }) => `${text[0]}${text.length}`)).toEqual([
+      'a20',
+      'b100000',
+      'c786432',
+      'd786432',
+      'e10000',
+    ]);
+    expect(kept[1]?.buffer.toString('latin1')).toBe(kept[1]?.text);
+    expect(kept[2]?.buffer.length).toBe(0);
+    expect(budget.claims).toEqual([]);
   });
 
   it('starts a new stream after release', () => {

@@ -185,7 +185,7 @@ export class RingAcceptorLink extends MessageEnd implements AcceptorLink {
     }
     readCallFields(words, 0, this.#fields);
     const bytes = Buffer.from(message);
-    this.#side.onCall(this, this.#fields, bytes, CALL_HEAD_BYTES, bytes.length);
+    this.#side.onCall(this, this.#fields, bytes, CALL_HEAD_BYTES, bytes.length, false);
   }
 
   protected drained(): void {
