@@ -40,6 +40,8 @@ interface WaitingReply {
   readonly slot: number;
   readonly flags: number;
   readonly bytes: Buffer;
+  /** They have an ArrayBuffer of their own. */
+  readonly owned: boolean;
 }
 
 /**
@@ -67,14 +69,15 @@ export class Answers {
 
   /**
    * The NameNode's SUCCESS as it is. Our header takes the place of the NameNode's, right before the body: ours is not longer (the tag of a
-   * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once.
+   * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once,
+   * or not at all: with `owned` the memory is used for nothing else.
    */
-  passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
+  passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number, owned: boolean): void {
     const fields = call.fields;
     const idStart = call.start + fields.clientIdStart;
     const idEnd = call.start + fields.clientIdEnd;
     if (this.#field !== null) {
-      this.#passWithField(call, this.#field, buffer, scan.headerEnd, end);
+      this.#passWithField(call, this.#field, buffer, scan.headerEnd, end, owned);
       return;
     }
     let at = start;
@@ -86,7 +89,7 @@ export class Answers {
       }
       writeSuccessHead(buffer, at, end - scan.headerEnd, fields.callId, call.frame, idStart, idEnd, fields.retryCount);
     }
-    this.#replyInPlace(call, buffer, at, end);
+    this.#replyInPlace(call, buffer, at, end, owned);
   }
 
   /** A NameNode's SUCCESS to another call that asked the same, body[bodyStart, end): a copy, the body stays as it is. */
@@ -95,21 +98,24 @@ export class Answers {
   }
 
   /** The whole answer lies in buffer[start, end), where the NameNode's was. */
-  #replyInPlace(call: Call, buffer: Buffer, start: number, end: number): void {
-    const client = call.client as Client;
+  #replyInPlace(call: Call, buffer: Buffer, start: number, end: number, owned: boolean): void {
+    const { link, connection, generation } = call.client as Client;
     const { slot } = call.fields;
-    if (client.link.reply(client.connection, client.generation, slot, 0, NOTHING, 0, 0, buffer, start, end)) return;
+    if (link.reply(connection, generation, slot, 0, NOTHING, 0, 0, buffer, start, end, owned)) return;
     // The header is gone, so the frame cannot be offered again: this one waits here, those behind it with their connection.
-    const kept = Buffer.allocUnsafeSlow(end - start);
-    buffer.copy(kept, 0, start, end);
-    this.#wait(client.link, client.connection, client.generation, slot, 0, kept);
+    let kept = buffer.subarray(start, end);
+    if (!owned) {
+      kept = Buffer.allocUnsafeSlow(end - start);
+      buffer.copy(kept, 0, start, end);
+    }
+    this.#wait(link, connection, generation, slot, 0, kept, true);
   }
 
   /**
    * As `passSuccess`. A header with the field is longer than the NameNode's, but what lies before that in the same memory are frames that were
    * passed on, or the room that the pool leaves: the answer still is one piece. Without room (a frame that came in pieces) it is two.
    */
-  #passWithField(call: Call, field: AnswerField, buffer: Buffer, bodyStart: number, end: number): void {
+  #passWithField(call: Call, field: AnswerField, buffer: Buffer, bodyStart: number, end: number, owned: boolean): void {
     const { fields, frame } = call;
     const client = call.client as Client;
     const idStart = call.start + fields.clientIdStart;
@@ -133,7 +139,7 @@ export class Answers {
         more,
       );
       copyBytes(buffer, next, field.bytes, field.start, field.end);
-      this.#replyInPlace(call, buffer, start, end);
+      this.#replyInPlace(call, buffer, start, end, owned);
       return;
     }
     const head = this.#head;
@@ -145,7 +151,7 @@ export class Answers {
     const kept = Buffer.allocUnsafeSlow(at + end - bodyStart);
     head.copy(kept, 0, 0, at);
     buffer.copy(kept, at, bodyStart, end);
-    this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept);
+    this.#wait(client.link, client.connection, client.generation, fields.slot, 0, kept, true);
   }
 
   /** The usual case of `passSuccess`: nearly all of the NameNode's header is the client's too. False: it is not, nothing was done. */
@@ -257,7 +263,7 @@ export class Answers {
       link.reply(connection, generation, slot, ReplyFlag.NONE, NOTHING, 0, 0, NOTHING, 0, 0)
     )
       return;
-    this.#wait(link, connection, generation, slot, ReplyFlag.NONE, NOTHING);
+    this.#wait(link, connection, generation, slot, ReplyFlag.NONE, NOTHING, false);
   }
 
   /** There is room towards this acceptor again. */
@@ -266,8 +272,8 @@ export class Answers {
     if (waiting === undefined) return;
     let sent = 0;
     for (; sent < waiting.length; sent++) {
-      const r = waiting[sent] as WaitingReply;
-      if (!link.reply(r.connection, r.generation, r.slot, r.flags, r.bytes, 0, r.bytes.length, NOTHING, 0, 0)) break;
+      const { connection, generation, slot, flags, bytes, owned } = waiting[sent] as WaitingReply;
+      if (!link.reply(connection, generation, slot, flags, NOTHING, 0, 0, bytes, 0, bytes.length, owned)) break;
     }
     if (sent === waiting.length) this.#waiting.delete(link);
     else waiting.splice(0, sent);
@@ -353,11 +359,19 @@ export class Answers {
   #replyOrWait(call: Call, flags: number, bytes: Buffer): void {
     const client = call.client as Client;
     if (!this.#waiting.has(client.link) && this.#reply(call, flags, bytes)) return;
-    this.#wait(client.link, client.connection, client.generation, call.fields.slot, flags, bytes);
+    this.#wait(client.link, client.connection, client.generation, call.fields.slot, flags, bytes, false);
   }
 
-  #wait(link: AcceptorLink, connection: number, generation: number, slot: number, flags: number, bytes: Buffer): void {
-    const reply = { connection, generation, slot, flags, bytes };
+  #wait(
+    link: AcceptorLink,
+    connection: number,
+    generation: number,
+    slot: number,
+    flags: number,
+    bytes: Buffer,
+    owned: boolean,
+  ): void {
+    const reply = { connection, generation, slot, flags, bytes, owned };
     const waiting = this.#waiting.get(link);
     if (waiting === undefined) this.#waiting.set(link, [reply]);
     else waiting.push(reply);

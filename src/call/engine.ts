@@ -364,7 +364,7 @@ export class Engine implements WorkerSide, CallOwner {
     if (this.observers !== null) this.observers.onReleased(call);
   }
 
-  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean {
+  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number, owned: boolean): boolean {
     if (this.answers.holds(call)) return false;
     this.admission.onAnswer(call, scan.status);
     if (scan.status === Status.SUCCESS) {
@@ -387,7 +387,7 @@ export class Engine implements WorkerSide, CallOwner {
         const method = call.method as Method;
         if (call.followers !== null) this.admission.coalescing.succeed(call, scan, buffer, end);
         if (method.namespaceIn === '') {
-          this.answers.passSuccess(call, scan, buffer, start, end);
+          this.answers.passSuccess(call, scan, buffer, start, end, owned);
         } else {
           const field = method.namespaceIn === 'fs' ? 1 : 2;
           this.answers.passWithNamespace(

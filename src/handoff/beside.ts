@@ -40,10 +40,10 @@ export class BesideSender {
     return true;
   }
 
-  /** Posts the memory of `bytes`, which is gone for the caller afterwards; to be followed by the commit of its record. */
+  /** Posts `bytes` and with them all of their ArrayBuffer, which is gone for the caller afterwards; to be followed by the commit of its record. */
   send(bytes: Buffer<ArrayBuffer>): void {
     const length = bytes.length;
-    this.port.postMessage(bytes.buffer, [bytes.buffer]);
+    this.port.postMessage(bytes, [bytes.buffer]);
     this.sent = (this.sent + length) | 0;
   }
 
@@ -67,8 +67,9 @@ export class BesideReceiver {
     this.words = words;
   }
 
-  arrive(memory: ArrayBuffer): void {
-    this.arrived.push(Buffer.from(memory));
+  /** What arrives is a Buffer no more. */
+  arrive({ buffer, byteOffset, length }: Uint8Array): void {
+    this.arrived.push(Buffer.from(buffer, byteOffset, length));
   }
 
   /** The bytes of the next record with the BESIDE bit; undefined when they have not been read from the port yet. */

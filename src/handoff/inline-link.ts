@@ -180,6 +180,7 @@ class InlineAcceptorLink implements AcceptorLink {
     body: Buffer,
     bodyStart: number,
     bodyEnd: number,
+    owned = false,
   ): boolean {
     const pair = this.pair;
     // Nobody wants it any more: it counts as delivered, so that the worker does not keep it.
@@ -191,9 +192,9 @@ class InlineAcceptorLink implements AcceptorLink {
     let buffer = body;
     let start = bodyStart;
     let end = bodyEnd;
-    let isOwned = false;
+    // A large reply has, or gets, memory of its own: the acceptor may keep it, which saves it the next copy.
+    let isOwned = bytes > SCRATCH_BYTES && owned;
     if (headBytes > 0) {
-      // A large reply gets memory of its own: the acceptor may keep it, which saves it the next copy.
       isOwned = bytes > SCRATCH_BYTES;
       if (isOwned) buffer = Buffer.allocUnsafeSlow(bytes);
       else {

@@ -184,7 +184,7 @@ export abstract class RingEnd {
       if (this.draining) setImmediate(this.onSpaceNotice);
       else this.hearSpace();
     } else {
-      this.besideIn.arrive(message as ArrayBuffer);
+      this.besideIn.arrive(message as Uint8Array);
       if (this.stalled) this.drain();
     }
   }

@@ -201,6 +201,7 @@ export class RingAcceptorLink extends RingEnd implements AcceptorLink {
     body: Buffer,
     bodyStart: number,
     bodyEnd: number,
+    owned = false,
   ): boolean {
     // On a closed end nobody wants it any more: it counts as delivered, so that the worker does not keep it.
     if (this.waiting) return this.closed;
@@ -218,7 +219,9 @@ export class RingAcceptorLink extends RingEnd implements AcceptorLink {
     words[word + 3] = generation;
     words[word + 4] = slot;
     words[word + 5] = flags;
-    if (isLarge) {
+    if (isLarge && owned && headBytes === 0) {
+      this.besideOut.send(body.subarray(bodyStart, bodyEnd) as Buffer<ArrayBuffer>);
+    } else if (isLarge) {
       const beside = allocateBeside(bytes);
       head.copy(beside, 0, headStart, headEnd);
       body.copy(beside, headBytes, bodyStart, bodyEnd);

@@ -247,7 +247,7 @@ export class NameNodeConnection extends WheelEntry implements FrameSink {
       }
       return true;
     }
-    return pool.owner.onReply(call, scan, buffer, start, end);
+    return pool.owner.onReply(call, scan, buffer, start, end, this.#assembler.owns(buffer));
   }
 
   /** Calls in flight, in no special order; for the loss of the connection. */

@@ -29,8 +29,8 @@ export interface CallOwner {
   prepareSplice(call: Call): RequestSplice;
   /** The call has left its connection. */
   onReleased(call: Call): void;
-  /** False: no room for the answer, the frame is offered again later. */
-  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): boolean;
+  /** False: no room for the answer, the frame is offered again later. Otherwise it may keep the memory of a frame that is `owned`. */
+  onReply(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number, owned: boolean): boolean;
   errorOf(scan: ReplyScan, buffer: Buffer): { className: string; message: string };
   describeError(scan: ReplyScan, buffer: Buffer): string;
   /** Something happened outside a hand-over: the worker flushes at the end of this turn. */

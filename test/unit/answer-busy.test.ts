@@ -27,8 +27,9 @@ class Taker implements AcceptorLink {
   readonly taken: { flags: number; bytes: Buffer }[] = [];
 
   reply(...args: Parameters<AcceptorLink['reply']>): boolean {
-    const [, , , flags, head, headStart, headEnd] = args;
-    if (!this.full) this.taken.push({ flags, bytes: Buffer.from(head.subarray(headStart, headEnd)) });
+    const [, , , flags, head, headStart, headEnd, body, bodyStart, bodyEnd] = args;
+    const bytes = Buffer.concat([head.subarray(headStart, headEnd), body.subarray(bodyStart, bodyEnd)]);
+    if (!this.full) this.taken.push({ flags, bytes });
     return !this.full;
   }
 

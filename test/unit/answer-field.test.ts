@@ -25,12 +25,15 @@ class Taker implements AcceptorLink {
   full = false;
   readonly pieces: number[] = [];
   readonly taken: Buffer[] = [];
+  /** The memory of the last one, when it was given away. */
+  given: ArrayBufferLike | null = null;
 
   reply(...args: Parameters<AcceptorLink['reply']>): boolean {
-    const [, , , flags, head, headStart, headEnd, body, bodyStart, bodyEnd] = args;
+    const [, , , flags, head, headStart, headEnd, body, bodyStart, bodyEnd, owned = false] = args;
     if (this.full) return false;
     if ((flags & ReplyFlag.NONE) !== 0) return true;
     this.pieces.push(Number(headEnd > headStart) + Number(bodyEnd > bodyStart));
+    this.given = owned ? body.buffer : null;
     this.taken.push(Buffer.concat([head.subarray(headStart, headEnd), body.subarray(bodyStart, bodyEnd)]));
     return true;
   }
@@ -46,9 +49,11 @@ interface Case {
   /** Bytes that lie before the reply in the same memory, its length prefix included. */
   readonly before: number;
   readonly full?: boolean;
+  /** Its memory is used for nothing else. */
+  readonly owned?: boolean;
 }
 
-function pass({ clientId, retryCount, namespaceStateIds, body, before, full = false }: Case) {
+function pass({ clientId, retryCount, namespaceStateIds, body, before, full = false, owned = false }: Case) {
   const header = encodeDelimited(HEADER, { rpcKind: 2, rpcOp: 0, callId: 1234, clientId, retryCount });
   const call = new Call(new Block(Buffer.alloc(1024)), 0);
   header.copy(call.frame);
@@ -77,12 +82,13 @@ function pass({ clientId, retryCount, namespaceStateIds, body, before, full = fa
   const scan = new ReplyScan();
   expect(scanReply(buffer, before, replyEnd, scan)).toBe(SCAN_OK);
   taker.full = full;
-  answers.passSuccess(call, scan, buffer, before, replyEnd);
+  answers.passSuccess(call, scan, buffer, before, replyEnd, owned);
   expect(taker.taken.length).toBe(full ? 0 : 1);
   taker.full = false;
   // What waits is no longer where it was: the next read overwrites it.
-  if (full) buffer.fill(FILLER, 0, replyEnd);
+  if (full && !owned) buffer.fill(FILLER, 0, replyEnd);
   answers.resume(taker);
+  if (owned) expect(taker.given).toBe(buffer.buffer);
 
   const expected = Buffer.concat([encodeDelimited(ANSWER, { ...ids, retryCount, routerFederatedState: state }), body]);
   const length = Buffer.alloc(LENGTH_BYTES);
@@ -105,6 +111,8 @@ const many = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`nameservi
 it.each([
   ['the first reply of a read', {}, 1],
   ['the first reply of a read, refused by the acceptor', { full: true }, 1],
+  ['a reply that has its memory for itself', { owned: true }, 1],
+  ['a reply that has its memory for itself, refused by the acceptor', { owned: true, full: true }, 1],
   ['a body of no bytes', { body: Buffer.alloc(0) }, 1],
   ['a body of 40 KB', { body: Buffer.alloc(40_000, 7) }, 1],
   ['a retryCount and a client id of other lengths', { retryCount: 300, clientId: Buffer.from('a-named-client') }, 1],

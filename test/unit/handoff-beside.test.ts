@@ -79,6 +79,28 @@ describe('rule 4: records above an eighth of the ring pass beside it', () => {
     expect([FRAME.length, frame.length]).toEqual([100, HUGE_BYTES]);
   });
 
+  it('posts the memory of a large reply that is owned and in one piece', async () => {
+    const content = patternBytes(3000, 4);
+    const given = Buffer.allocUnsafeSlow(3100);
+    content.copy(given, 60);
+    expect(acceptorLink.reply(1, 1, 1, 0, FRAME, 0, 0, given, 60, 3060, true)).toBe(true);
+    expect(given.length).toBe(0);
+    const headed = Buffer.from(content);
+    expect(acceptorLink.reply(1, 1, 2, 0, FRAME, 0, 10, headed, 0, 3000, true)).toBe(true);
+    const small = Buffer.from(FRAME);
+    expect(acceptorLink.reply(1, 1, 3, 0, FRAME, 0, 0, small, 0, 100, true)).toBe(true);
+    expect([headed.length, small.length]).toEqual([3000, 100]);
+    acceptorLink.flush();
+    await acceptor.until(() => acceptor.replies.length === 3, 'the replies');
+    expect(acceptor.replies.map(({ owned, bytes }) => [owned, bytes.length])).toEqual([
+      [true, 3000],
+      [true, 3010],
+      [false, 100],
+    ]);
+    expect(acceptor.replies[0]?.bytes.equals(content)).toBe(true);
+    expect(acceptor.replies[1]?.bytes.subarray(10).equals(content)).toBe(true);
+  });
+
   it('leaves an owned call with its sender when it is refused', () => {
     let slot = 0;
     while (sendCall(workerLink, 1, slot, FRAME)) slot++;

@@ -46,6 +46,16 @@ describe('inline link', () => {
     expect(worker.calls[0]?.frame.buffer).toBe(FRAME.buffer);
   });
 
+  it('gives a large reply in one piece to the acceptor when it is owned', () => {
+    const large = patternBytes(70_000, 2);
+    acceptorLink.reply(1, 1, 0, 0, FRAME, 0, 0, large, 5, 70_000, true);
+    acceptorLink.reply(1, 1, 1, 0, FRAME, 0, 0, large, 5, 70_000);
+    acceptorLink.reply(1, 1, 2, 0, FRAME, 0, 0, large, 5, 6_000, true);
+    expect(acceptor.replies.map(({ owned }) => owned)).toEqual([true, false, false]);
+    expect(acceptor.replies[0]?.bytes.buffer).toBe(large.buffer);
+    for (const { bytes } of acceptor.replies) expect(bytes.equals(large.subarray(5, 5 + bytes.length))).toBe(true);
+  });
+
   it('passes the caller’s own fields and frame, valid only during the call', () => {
     const fields = new CallFields();
     const frame = Buffer.from('before');

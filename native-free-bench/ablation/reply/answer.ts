@@ -24,11 +24,11 @@ const LENGTH_BYTES = 4;
 export class Answers extends PartialAnswers {
   readonly #length = Buffer.alloc(LENGTH_BYTES);
 
-  override passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number): void {
+  override passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number, owned: boolean): void {
     const bytes = readVarint32(buffer, scan.headerEnd, end);
     const at = scan.headerEnd + (bytes < 0 ? 0 : varint32Size(bytes));
     if (bytes < 0 || at + bytes > end) {
-      super.passSuccess(call, scan, buffer, start, end);
+      super.passSuccess(call, scan, buffer, start, end, owned);
       return;
     }
     const message = buffer.subarray(at, at + bytes);
@@ -39,7 +39,7 @@ export class Answers extends PartialAnswers {
       reply = recodeReply(call, message);
     } catch {
       // A client may know more fields than this decoder.
-      super.passSuccess(call, scan, buffer, start, end);
+      super.passSuccess(call, scan, buffer, start, end, owned);
       return;
     }
     writeInt32(this.#length, 0, reply.length);
