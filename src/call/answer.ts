@@ -69,8 +69,8 @@ export class Answers {
 
   /**
    * The NameNode's SUCCESS as it is. Our header takes the place of the NameNode's, right before the body: ours is not longer (the tag of a
-   * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once,
-   * or not at all: with `owned` the memory is used for nothing else.
+   * reply takes five bytes, the client's retryCount one), so the answer is one piece and is copied once, or not at
+   * all: with `owned` the memory is used for nothing else.
    */
   passSuccess(call: Call, scan: ReplyScan, buffer: Buffer, start: number, end: number, owned: boolean): void {
     const fields = call.fields;

@@ -1,7 +1,8 @@
 /**
  * Bytes that are too large for the ring. The record stays in the ring, with its words and in its place; only its bytes go beside, in an
- * ArrayBuffer of their own that changes hands with postMessage: the one that they came in, or one that they are copied into once. Bytes are posted before their record is published and the port
- * keeps their order: the n-th record with the BESIDE bit owns the n-th ArrayBuffer, and it is on the port when the record is seen.
+ * ArrayBuffer of their own that changes hands with postMessage: the one that they came in, or one that they are copied into once. Bytes are
+ * posted before their record is published and the port keeps their order: the n-th record with the BESIDE bit owns the n-th ArrayBuffer, and it
+ * is on the port when the record is seen.
  *
  * Why not chunks in the ring: the receiver would have to collect them into the same memory (one more copy), keep partial records per
  * sender and clean up after a death in the middle; and 128 MiB of chunks would occupy the ring that small calls want.

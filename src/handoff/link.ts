@@ -118,8 +118,9 @@ export interface AcceptorSide {
 export interface AcceptorLink {
   readonly acceptor: number;
   /**
-   * Hands one reply back: head[headStart, headEnd) followed by body[bodyStart, bodyEnd), together one frame with its length prefix. A copy,
-   * or with `owned` (nobody else will use the ArrayBuffer of `body`) and no head maybe the memory itself, which is detached then. False: no room, nothing was taken; `WorkerSide.onReplySpace` follows.
+   * Hands one reply back: head[headStart, headEnd) followed by body[bodyStart, bodyEnd), together one frame with its length prefix. A copy, or
+   * with `owned` (nobody else will use the ArrayBuffer of `body`) and no head maybe the memory itself, which is detached then. False: no room,
+   * nothing was taken; `WorkerSide.onReplySpace` follows.
    */
   reply(
     connection: number,
