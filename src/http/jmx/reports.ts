@@ -52,11 +52,12 @@ export function reportsText(reports: Iterable<ListedNamenode>, nowMs: number): W
   return new WrittenText(Buffer.from(`"{${[...byKey.values()].join(',')}}"`));
 }
 
-/** Sorted as the Java Router lists them: nameservice, NameNode, router; expired ones left out. */
+/** Sorted as the Java Router lists them: nameservice, NameNode, router. */
 export function sortReports(records: readonly MembershipRecord[]): MembershipRecord[] {
-  const keyed = records
-    .filter(({ state }) => state !== 'EXPIRED')
-    .map((record) => ({ record, key: `${record.nameserviceId}\0${record.namenodeId ?? ''}\0${record.routerId}` }));
+  const keyed = records.map((record) => ({
+    record,
+    key: `${record.nameserviceId}\0${record.namenodeId ?? ''}\0${record.routerId}`,
+  }));
   keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
   return keyed.map(({ record }) => record);
 }
