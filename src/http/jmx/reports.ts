@@ -73,7 +73,8 @@ function reportJson(record: MembershipRecord): string {
     ...(['routerId', 'nameserviceId', 'clusterId', 'blockPoolId', 'rpcAddress', 'serviceAddress'] as const),
     ...(['lifelineAddress', 'webAddress', 'webScheme', 'lastContact', 'dateCreated', 'dateModified'] as const),
   ].map((field) => `"${field}":${JSON.stringify(record[field])}`);
-  if (namenodeId !== null) items.push(`"namenodeId":${JSON.stringify(namenodeId)}`);
+  // As Java has it in texts: null is written out.
+  items.push(`"namenodeId":${JSON.stringify(String(namenodeId))}`);
   items.push(`"isSafeMode":${record.safeMode}`);
   for (const [json, field] of STATS) items.push(`"${json}":${stats?.[field] ?? 0}`);
   items.push(`"used":${BigInt(stats?.['totalSpace'] ?? 0) - BigInt(stats?.['availableSpace'] ?? 0)}`);
