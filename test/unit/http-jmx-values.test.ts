@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dateText, javaDateText } from '../../src/http/jmx/dates.ts';
 import { Rates, type Sum } from '../../src/http/jmx/rates.ts';
-import { floating, JsonWriter, type Value, WrittenText } from '../../src/http/jmx/values.ts';
+import { float32, floating, JsonWriter, type Value, WrittenText } from '../../src/http/jmx/values.ts';
 
 function written(value: Value): string {
   const writer = new JsonWriter();
@@ -27,6 +27,17 @@ describe('values of attributes', () => {
     [new WrittenText(Buffer.from('"{\\"a\\":1}"')), '"{\\"a\\":1}"'],
   ])('%s', (value, json) => {
     expect(written(value)).toBe(`"x" : ${json}`);
+  });
+
+  it.each([
+    [69.24710845947266, 69.24711],
+    [0.1, 0.1],
+    [0, 0],
+    [-1, -1],
+    [100 / 3, 33.333332],
+    [9.083612006e-6, 9.083612e-6],
+  ])('%s is the float %s', (value, short) => {
+    expect(float32(value)).toBe(short);
   });
 
   it('dates are those of Java in the local time zone', () => {

@@ -113,6 +113,11 @@ export class MembershipFeed {
     return this.#records;
   }
 
+  /** One report of each NameNode, by the election rules. */
+  get elected(): readonly MembershipRecord[] {
+    return this.#elected;
+  }
+
   /** As `namenodesOf`, of all nameservices that are reported and not disabled. */
   listAll(): Map<string, readonly ListedNamenode[]> {
     const corrections = this.#corrections();

@@ -1,5 +1,5 @@
 import type { DatanodeInfo } from '../../control/hdfs-client.ts';
-import { jsonText } from './values.ts';
+import { float32, jsonText } from './values.ts';
 
 /** A DataNode as the nameservice has it that heard from it last. */
 export interface Datanode {
@@ -100,7 +100,7 @@ export function usageText(nodes: readonly Datanode[]): string {
 }
 
 function percentOf(part: number | bigint, whole: number | bigint): number {
-  return Number(whole) <= 0 ? 0 : Math.fround((Number(part) * 100) / Number(whole));
+  return Number(whole) <= 0 ? 0 : float32((Number(part) * 100) / Number(whole));
 }
 
 /** JSON in which 64-bit values are numbers, however large. */

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { modeText, quotaText, sortByPath } from '../../admin/mount-rules.ts';
 import type { UsageFigures } from '../../admin/parts.ts';
 import type { Log } from '../../control/log.ts';
@@ -8,6 +8,8 @@ import { WrittenText } from './values.ts';
 
 /** Entries that are made into text before other events have their turn. */
 const ENTRIES_PER_TURN = 250;
+/** Changes that follow within this time are taken in together: each making looks at all entries. */
+const COALESCE_MS = 300;
 /** After that time a look makes it anew: usage of quotas has no news. */
 const FRESH_MS = 10_000;
 
@@ -25,9 +27,10 @@ export interface MountTextOptions {
 export class MountText {
   text = new WrittenText(Buffer.from('"[]"'));
   readonly #options: MountTextOptions;
-  #texts = new WeakMap<MountEntry, { readonly usage: string; readonly text: string }>();
+  readonly #texts = new WeakMap<MountEntry, { readonly usage: string; readonly text: string }>();
   #isMaking = false;
   #isStale = false;
+  #isStopped = false;
   #madeMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: MountTextOptions) {
@@ -43,17 +46,22 @@ export class MountText {
   /** The table may have changed. */
   onChange(): void {
     this.#isStale = true;
-    if (!this.#isMaking) void this.#makeAll();
+    if (!this.#isMaking && !this.#isStopped) void this.#makeAll();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
   }
 
   /** Never rejects. */
   async #makeAll(): Promise<void> {
     this.#isMaking = true;
     try {
-      while (this.#isStale) {
+      while (this.#isStale && !this.#isStopped) {
         this.#isStale = false;
         this.#madeMs = performance.now();
         await this.#make();
+        await sleep(COALESCE_MS, null, { ref: false });
       }
     } catch (error) {
       this.#options.log.debug({ err: error }, 'JMX: no mount table yet');

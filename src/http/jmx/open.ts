@@ -84,6 +84,7 @@ export function openJmx(options: OpenJmxOptions): HttpPart {
       forgetMounts?.();
       stopObserving();
       sources.rates.stop();
+      mountText.stop();
       datanodes.stop();
     });
     part(app);

@@ -52,11 +52,12 @@ export function reportsText(reports: Iterable<ListedNamenode>, nowMs: number): W
   return new WrittenText(Buffer.from(`"{${[...byKey.values()].join(',')}}"`));
 }
 
-/** Sorted as the Java Router lists them: nameservice, NameNode, router; expired ones left out. */
+/** Sorted as the Java Router lists them: nameservice, NameNode, router. */
 export function sortReports(records: readonly MembershipRecord[]): MembershipRecord[] {
-  const keyed = records
-    .filter(({ state }) => state !== 'EXPIRED')
-    .map((record) => ({ record, key: `${record.nameserviceId}\0${record.namenodeId ?? ''}\0${record.routerId}` }));
+  const keyed = records.map((record) => ({
+    record,
+    key: `${record.nameserviceId}\0${record.namenodeId ?? ''}\0${record.routerId}`,
+  }));
   keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
   return keyed.map(({ record }) => record);
 }
@@ -72,7 +73,8 @@ function reportJson(record: MembershipRecord): string {
     ...(['routerId', 'nameserviceId', 'clusterId', 'blockPoolId', 'rpcAddress', 'serviceAddress'] as const),
     ...(['lifelineAddress', 'webAddress', 'webScheme', 'lastContact', 'dateCreated', 'dateModified'] as const),
   ].map((field) => `"${field}":${JSON.stringify(record[field])}`);
-  if (namenodeId !== null) items.push(`"namenodeId":${JSON.stringify(namenodeId)}`);
+  // As Java has it in texts: null is written out.
+  items.push(`"namenodeId":${JSON.stringify(String(namenodeId))}`);
   items.push(`"isSafeMode":${record.safeMode}`);
   for (const [json, field] of STATS) items.push(`"${json}":${stats?.[field] ?? 0}`);
   items.push(`"used":${BigInt(stats?.['totalSpace'] ?? 0) - BigInt(stats?.['availableSpace'] ?? 0)}`);

@@ -42,6 +42,16 @@ export function floating(value: number): Floating {
   return value === 0 ? NO_FLOATING : new Floating(value);
 }
 
+/** A Java float: the shortest number that is the same in 32 bits, as it is written there. */
+export function float32(value: number): number {
+  const rounded = Math.fround(value);
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(rounded.toPrecision(digits));
+    if (Math.fround(short) === rounded) return short;
+  }
+  return rounded;
+}
+
 /** JSON in a text, as many attributes have it. */
 export function jsonText(value: object): string {
   return JSON.stringify(value);

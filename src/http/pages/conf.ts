@@ -7,8 +7,9 @@ import { escapeMarkup, page, parameter } from './page.ts';
 const SENSITIVE_KEYS = 'hadoop.security.sensitive-config-keys';
 /** What stands for a secret in each form, as Hadoop writes it. */
 const REDACTED = { json: '<redacted>', xml: '******' } as const;
-/** User and password in an address, and parameters of one that hold secrets. */
-const IN_ADDRESS = /(:\/\/)[^/@\s]+@|((?:password|passwd|pwd|secret|token)=)[^&;,\s]*/gi;
+/** User and password in an address; parameters of one, or of a list, that hold secrets. */
+const LOGIN = /:\/\/[^/@\s]+@/g;
+const SECRET_PARAMETER = /((?:password|passwd|pwd|secret|token)=)[^&;,\s]*/gi;
 
 interface Property {
   readonly key: string;
@@ -24,10 +25,10 @@ export function conf(configuration: Configuration): HttpPart {
     page(app, '/conf', async (request, reply) => {
       const form = request.headers.accept?.includes('json') === true ? 'json' : 'xml';
       const name = parameter(request, 'name');
+      reply.header('content-type', form === 'json' ? 'application/json; charset=utf-8' : 'text/xml; charset=utf-8');
       if (name !== null && name !== '' && configuration.raw(name) === null) return await reply.code(404).send('');
       const names = name === null || name === '' ? configuration.names() : [name];
       const properties = names.map((key) => propertyOf(configuration, key, isSecret(key) ? REDACTED[form] : null));
-      reply.header('content-type', form === 'json' ? 'application/json; charset=utf-8' : 'text/xml; charset=utf-8');
       if (form === 'xml') return xmlOf(properties);
       return JSON.stringify(names.length === 1 && name ? { property: properties[0] } : { properties });
     });
@@ -59,12 +60,7 @@ function propertyOf(configuration: Configuration, key: string, instead: string |
   const { value } = configuration.effective(key);
   return {
     key,
-    value:
-      instead ??
-      value.replace(
-        IN_ADDRESS,
-        (_, scheme?: string, name?: string) => `${name ?? `${scheme}******@`}${name === undefined ? '' : '******'}`,
-      ),
+    value: instead ?? value.replace(LOGIN, '://******@').replace(SECRET_PARAMETER, '$1******'),
     isFinal: configuration.isFinal(key),
     resource: resourceOf(configuration, key),
   };

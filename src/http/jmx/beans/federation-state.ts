@@ -61,9 +61,9 @@ function routersText({ routers, nowMs }: Scrape): string {
 export const federationStateBean: Bean = classBean(`${ROUTER}FederationState`, RBF_METRICS, (scrape) => {
   const { totals, lists, nowMs, sources } = scrape;
   const { membership } = sources.services.federation;
-  const { records } = membership.feed;
+  const { records, elected } = membership.feed;
   const used = totals.capacity - totals.remaining;
-  const reports = sortReports(records);
+  const reports = sortReports(elected);
   const firsts = [...lists.values()].flatMap((list) => list.slice(0, 1));
   return {
     ...identityOf(scrape),
@@ -80,7 +80,7 @@ export const federationStateBean: Bean = classBean(`${ROUTER}FederationState`, R
     ProvidedSpace: totals.provided,
     NumNameservices: lists.size,
     NumNamenodes: reports.length,
-    NumExpiredNamenodes: records.length - reports.length,
+    NumExpiredNamenodes: records.filter(({ state }) => state === 'EXPIRED').length,
     CurrentTokensCount: ROUTER_NOTHING.CurrentTokensCount,
     NodeUsage: sources.datanodes.texts.usage,
     Namenodes: reportsText(

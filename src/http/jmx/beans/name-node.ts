@@ -1,7 +1,7 @@
 import { formatAddress } from '../../../config/address.ts';
 import { type Bean, classBean, NAMENODE } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
-import { type Attributes, floating } from '../values.ts';
+import { type Attributes, float32, floating } from '../values.ts';
 import { identityOf, safeModeText } from './router.ts';
 
 const CLASS = 'org.apache.hadoop.hdfs.server.federation.metrics.NamenodeBeanMetrics';
@@ -85,7 +85,7 @@ function readInfo(scrape: Scrape): Attributes {
   const { Version, CompileInfo, ClusterId, BlockPoolId } = identityOf(scrape) as Record<string, string>;
   const { texts } = sources.datanodes;
   const { capacity, remaining } = totals;
-  const percent = (part: bigint): number => (capacity > 0n ? Math.fround((Number(part) * 100) / Number(capacity)) : 0);
+  const percent = (part: bigint): number => (capacity > 0n ? float32((Number(part) * 100) / Number(capacity)) : 0);
   return {
     Threads: sources.services.threads().length + 1,
     Version: Version ?? '',

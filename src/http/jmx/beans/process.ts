@@ -2,9 +2,11 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { type Bean, classBean, metricsBean } from '../bean.ts';
 import type { Scrape } from '../scrape.ts';
-import { floating } from '../values.ts';
+import { type Floating, float32, floating } from '../values.ts';
 
 const MIB = 1024 * 1024;
+
+const mib = (bytes: number): Floating => floating(float32(bytes / MIB));
 
 /** Collections of garbage in the main thread, from the start of the observation. */
 const garbage = { count: 0, ms: 0 };
@@ -60,13 +62,13 @@ const jvmMetricsBean = metricsBean(
     const { heapUsed, heapCommitted, heapMax, otherUsed } = memory();
     const { running, waiting } = threadsOf(scrape);
     return {
-      MemNonHeapUsedM: floating(otherUsed / MIB),
-      MemNonHeapCommittedM: floating(otherUsed / MIB),
+      MemNonHeapUsedM: mib(otherUsed),
+      MemNonHeapCommittedM: mib(otherUsed),
       MemNonHeapMaxM: floating(-1),
-      MemHeapUsedM: floating(heapUsed / MIB),
-      MemHeapCommittedM: floating(heapCommitted / MIB),
-      MemHeapMaxM: floating(heapMax / MIB),
-      MemMaxM: floating(heapMax / MIB),
+      MemHeapUsedM: mib(heapUsed),
+      MemHeapCommittedM: mib(heapCommitted),
+      MemHeapMaxM: mib(heapMax),
+      MemMaxM: mib(heapMax),
       GcCount: garbage.count,
       GcTimeMillis: Math.round(garbage.ms),
       ThreadsRunnable: running,

@@ -132,13 +132,14 @@ function addMethod(attributes: Record<string, Value>, names: MethodNames, calls:
   attributes[names.deferredTime] = floating(0);
 }
 
-const METHOD_NAMES = METHODS.map(({ name }) => namesOf(name));
+const METHOD_NAMES = METHODS.map(({ name, protocol }) => ({ names: namesOf(name), isClients: protocol === 0 }));
 
-/** Calls of clients. How long each method takes is not measured apart. */
+/** Calls of clients: all of ClientProtocol, of other protocols what was called. How long each method takes is not measured apart. */
 function clientMethods({ methods }: Scrape): Attributes {
   const attributes: Record<string, Value> = {};
-  for (const [index, names] of METHOD_NAMES.entries()) {
-    addMethod(attributes, names, methods.calls[index] as number, 0);
+  for (const [index, { names, isClients }] of METHOD_NAMES.entries()) {
+    const calls = methods.calls[index] as number;
+    if (isClients || calls > 0) addMethod(attributes, names, calls, 0);
   }
   return attributes;
 }
