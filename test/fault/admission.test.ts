@@ -2,74 +2,38 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Lane } from '../../src/admission/lanes.ts';
 import { type Call, Place } from '../../src/call/call.ts';
 import type { AdmissionSettings } from '../../src/shared/settings.ts';
-import { disposeOpened } from '../support/dispose-opened.ts';
-import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
-import { RawClient } from '../support/raw-client.ts';
+import { AdmissionStage, FOUR_IN_FLIGHT as FOUR } from '../support/admission-stage.ts';
+import type { InlineRouter, InlineRouterOptions } from '../support/inline-router.ts';
+import type { RawClient } from '../support/raw-client.ts';
 import {
   answerPlainly,
   type NameNodeCall,
   RETRIABLE,
-  ScriptedNameNode,
+  type ScriptedNameNode,
   STANDBY,
 } from '../support/scripted-namenode.ts';
 import { waitUntil } from '../support/wait.ts';
 
 /** What stands in front of a nameservice: who is let through, who waits, who is sent away, and that nobody is ever lost or counted for ever. */
 
-const MOUNTS = ['/zero=ns0:/', '/one=ns1:/'];
-const FOUR: AdmissionSettings = {
-  capacity: 1000,
-  levels: 1,
-  capacityWeights: [1],
-  multiplexerWeights: [1],
-  scheduler: null,
-  backoff: false,
-  overflowFailover: false,
-  coalesceReads: false,
-  timeLimitMs: 60_000,
-  windows: [
-    { floor: 4, ceiling: 4 },
-    { floor: 4, ceiling: 4 },
-  ],
-};
-
+let stage: AdmissionStage;
 let ns0: ScriptedNameNode;
 let ns1: ScriptedNameNode;
-/** Calls at ns0 that have no answer yet. */
 let held: NameNodeCall[];
-const opened: (Disposable | AsyncDisposable)[] = [];
 
 beforeEach(async () => {
-  ns0 = await ScriptedNameNode.start('ns0');
-  ns1 = await ScriptedNameNode.start('ns1');
-  held = [];
-  ns0.handler = (call) => held.push(call);
+  stage = await AdmissionStage.start();
+  ({ ns0, ns1, held } = stage);
 });
 
-afterEach(async () => {
-  await disposeOpened(opened);
-  await ns0[Symbol.asyncDispose]();
-  await ns1[Symbol.asyncDispose]();
-});
+afterEach(() => stage[Symbol.asyncDispose]());
 
 async function start(
   admission: Partial<AdmissionSettings> = {},
   options: Partial<InlineRouterOptions> = {},
 ): Promise<{ router: InlineRouter; client: RawClient }> {
-  const router = await InlineRouter.start({
-    nameservices: { ns0: ns0.port, ns1: ns1.port },
-    mounts: MOUNTS,
-    ...options,
-    settings: { admission: { ...FOUR, ...admission }, ...options.settings },
-  });
-  opened.push(router);
-  return { router, client: await connect(router) };
-}
-
-async function connect(router: InlineRouter, user = 'alice'): Promise<RawClient> {
-  const client = await RawClient.connect(router, { user });
-  opened.push(client);
-  return client;
+  const router = await stage.router({ ...FOUR, ...admission }, options);
+  return { router, client: await stage.connect(router) };
 }
 
 const status = (src: string) => ({ method: 'getFileInfo', request: { src } });
@@ -120,7 +84,7 @@ describe('a window', () => {
     const { router, client } = await start();
     for (let i = 0; i < 50; i++) client.send(status(`/zero/${i}`));
     await counts(router, 4, 46);
-    const other = await connect(router);
+    const other = await stage.connect(router);
     expect((await other.call(status('/one/file'))).status).toBe('SUCCESS');
     expect(gateOf(router, 1).inFlight).toBe(0);
   });
@@ -212,7 +176,7 @@ describe('a call that finds no room', () => {
     const { router, client } = await start({ capacity: 1, backoff: true });
     for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
     await counts(router, 4, 1);
-    const other = await connect(router);
+    const other = await stage.connect(router);
     const reply = await other.call(status('/zero/5'));
     expect([reply.status, reply.exception, reply.message]).toEqual([
       'FATAL',
@@ -229,7 +193,7 @@ describe('a call that finds no room', () => {
     const { router, client } = await start({ capacity: 1, backoff: true, overflowFailover: true });
     for (let i = 0; i < 5; i++) client.send(status(`/zero/${i}`));
     await counts(router, 4, 1);
-    const other = await connect(router);
+    const other = await stage.connect(router);
     const reply = await other.call(status('/zero/5'));
     expect([reply.status, reply.exception, reply.message]).toEqual([
       'FATAL',
@@ -242,7 +206,7 @@ describe('a call that finds no room', () => {
     const { router, client } = await start();
     for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
     await ns0.until(() => held.length === 4, 'four are at the NameNode');
-    const other = await connect(router);
+    const other = await stage.connect(router);
     for (let i = 4; i < 8; i++) other.send(status(`/zero/${i}`));
     await counts(router, 4, 4);
     other.socket.resetAndDestroy();
@@ -258,7 +222,7 @@ describe('a call that finds no room', () => {
   it('gives its place to others soon after its client has gone, although the NameNode answers nobody', async () => {
     const { router, client } = await start({ capacity: 4 });
     for (let i = 0; i < 4; i++) client.send(status(`/zero/${i}`));
-    const other = await connect(router);
+    const other = await stage.connect(router);
     for (let i = 4; i < 8; i++) other.send(status(`/zero/${i}`));
     await counts(router, 4, 4);
     other.socket.resetAndDestroy();
@@ -404,7 +368,7 @@ it('mount points are told while the nameservice of their directory is silent and
   );
   for (let i = 0; i < 6; i++) client.send(status(`/zero/${i}`));
   await counts(router, 4, 2);
-  const other = await connect(router);
+  const other = await stage.connect(router);
   const listing = { method: 'getListing', request: { src: '/', startAfter: Buffer.alloc(0), needLocation: false } };
   expect((await other.call(listing)).status).toBe('SUCCESS');
   expect(gateOf(router).inFlight).toBe(4);
@@ -420,7 +384,7 @@ describe('whatever ends', () => {
     for (let step = 0; step < 120; step++) {
       const action = pick(12);
       if (action < 5) {
-        if (clients.length === 0 || action === 0) clients.push(await connect(router, `user${pick(3)}`));
+        if (clients.length === 0 || action === 0) clients.push(await stage.connect(router, `user${pick(3)}`));
         const client = clients[pick(clients.length)] as RawClient;
         for (let i = 0; i <= pick(8); i++) client.send((calls[pick(3)] as typeof status)(`/zero/${step}-${i}`));
       } else if (action === 5) clients.splice(pick(clients.length), 1)[0]?.socket.destroy();
@@ -438,7 +402,7 @@ describe('whatever ends', () => {
     await waitUntil(() => router.engine.calls.inUse === 0, 'all calls have ended');
     for (const gate of router.engine.admission.gates) expect([gate.inFlight, gate.queue.length]).toEqual([0, 0]);
     expect(router.acceptor.outstanding.count).toBe(0);
-    const last = await connect(router);
+    const last = await stage.connect(router);
     expect((await last.call(status('/zero/last'))).status).toBe('SUCCESS');
   });
 });

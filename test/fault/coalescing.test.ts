@@ -3,15 +3,15 @@ import { keyOf, MAX_FOLLOWERS } from '../../src/admission/coalescing.ts';
 import type { Call } from '../../src/call/call.ts';
 import type { AdmissionSettings } from '../../src/shared/settings.ts';
 import { encode, messageType } from '../../src/wire/messages.ts';
-import { disposeOpened } from '../support/dispose-opened.ts';
-import { InlineRouter, type InlineRouterOptions } from '../support/inline-router.ts';
-import { type RawCall, RawClient, type RawReply } from '../support/raw-client.ts';
+import { AdmissionStage, FOUR_IN_FLIGHT } from '../support/admission-stage.ts';
+import type { InlineRouter, InlineRouterOptions } from '../support/inline-router.ts';
+import type { RawCall, RawClient, RawReply } from '../support/raw-client.ts';
 import {
   answerPlainly,
   IO,
   type NameNodeCall,
   RETRIABLE,
-  ScriptedNameNode,
+  type ScriptedNameNode,
   STANDBY,
 } from '../support/scripted-namenode.ts';
 import { waitUntil } from '../support/wait.ts';
@@ -19,59 +19,28 @@ import { waitUntil } from '../support/wait.ts';
 /** Identical reads that wait are answered with one call; and everything of which that must not be true. */
 
 const ONE = { floor: 1, ceiling: 1 };
-const SHARING: AdmissionSettings = {
-  capacity: 1000,
-  levels: 1,
-  capacityWeights: [1],
-  multiplexerWeights: [1],
-  scheduler: null,
-  backoff: false,
-  overflowFailover: false,
-  timeLimitMs: 60_000,
-  windows: [ONE, ONE],
-  coalesceReads: true,
-};
+const SHARING: AdmissionSettings = { ...FOUR_IN_FLIGHT, windows: [ONE, ONE], coalesceReads: true };
 const STATE = messageType('hadoop.hdfs.RouterFederatedStateProto');
 const NOT_FOUND = 'java.io.FileNotFoundException';
 const SUPERUSERS = { 'hadoop.proxyuser.oozie.hosts': '*', 'hadoop.proxyuser.oozie.groups': '*' };
 
+let stage: AdmissionStage;
 let ns0: ScriptedNameNode;
 let ns1: ScriptedNameNode;
-/** Calls at ns0 that have no answer yet. */
 let held: NameNodeCall[];
-const opened: (Disposable | AsyncDisposable)[] = [];
 
 beforeEach(async () => {
-  ns0 = await ScriptedNameNode.start('ns0');
-  ns1 = await ScriptedNameNode.start('ns1');
-  held = [];
-  ns0.handler = (call) => held.push(call);
+  stage = await AdmissionStage.start();
+  ({ ns0, ns1, held } = stage);
 });
 
-afterEach(async () => {
-  await disposeOpened(opened);
-  await ns0[Symbol.asyncDispose]();
-  await ns1[Symbol.asyncDispose]();
-});
+afterEach(() => stage[Symbol.asyncDispose]());
 
 async function start(
   admission: Partial<AdmissionSettings> = {},
   options: Partial<InlineRouterOptions> = {},
 ): Promise<InlineRouter> {
-  const router = await InlineRouter.start({
-    nameservices: { ns0: ns0.port, ns1: ns1.port },
-    mounts: ['/zero=ns0:/real', '/one=ns1:/'],
-    ...options,
-    settings: { admission: { ...SHARING, ...admission }, ...options.settings },
-  });
-  opened.push(router);
-  return router;
-}
-
-async function connect(router: InlineRouter, user = 'alice', realUser?: string): Promise<RawClient> {
-  const client = await RawClient.connect(router, realUser === undefined ? { user } : { user, realUser });
-  opened.push(client);
-  return client;
+  return await stage.router({ ...SHARING, ...admission }, { mounts: ['/zero=ns0:/real', '/one=ns1:/'], ...options });
 }
 
 const status = (src: string): RawCall => ({ method: 'getFileInfo', request: { src } });
@@ -86,7 +55,7 @@ const mkdirs = (src: string): RawCall => ({
 
 /** A call that takes all of the window: what comes next waits. */
 async function block(router: InlineRouter): Promise<RawClient> {
-  const client = await connect(router, 'blocker');
+  const client = await stage.connect(router, 'blocker');
   client.send(status('/zero/blocker'));
   await ns0.waitForCall({ path: '/real/blocker' });
   return client;
@@ -135,7 +104,7 @@ describe('identical reads that wait', () => {
   it('are one call at the NameNode, and each client gets its answer under its own ids', async () => {
     const router = await start();
     await block(router);
-    const clients = [await connect(router), await connect(router)] as const;
+    const clients = [await stage.connect(router), await stage.connect(router)] as const;
     const ids = clients.map((client) => [1, 2, 3].map(() => client.send(status('/zero/file'))));
     await counts(router, 1, 5);
     ns0.handler = (call) => call.succeed({ fs: fileStatus(4711) });
@@ -156,7 +125,7 @@ describe('identical reads that wait', () => {
   it('share an exception, which names the path of each client', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/gone'));
     await counts(router, 1, 2);
     ns0.handler = (call) => call.fail(NOT_FOUND, 'File does not exist: /real/gone');
@@ -170,7 +139,7 @@ describe('identical reads that wait', () => {
   it('take one place of the queue', async () => {
     const router = await start({ capacity: 1 });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 1, 2);
     expect((await client.call(status('/zero/other'))).exception).toBe(STANDBY);
@@ -195,7 +164,7 @@ describe('identical reads that wait', () => {
   ])('may be %s', async (method, request) => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send({ method, request });
     await counts(router, 1, 2);
     ns0.handler = (call) => (call.method === method ? call.succeedWith(Buffer.from([2, 8, 1])) : answerPlainly(call));
@@ -209,7 +178,7 @@ describe('identical reads that wait', () => {
   it('are so many at most; the next one waits by itself', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < MAX_FOLLOWERS + 3; i++) client.send(status('/zero/file'));
     await counts(router, 2, MAX_FOLLOWERS + 1);
     letGo();
@@ -220,10 +189,10 @@ describe('identical reads that wait', () => {
   it('are answered when the client of the first one has gone, by one call', async () => {
     const router = await start();
     await block(router);
-    const first = await connect(router);
+    const first = await stage.connect(router);
     first.send(status('/zero/file'));
     await counts(router, 1, 0);
-    const other = await connect(router);
+    const other = await stage.connect(router);
     for (let i = 0; i < 3; i++) other.send(status('/zero/file'));
     await counts(router, 1, 3);
     first.socket.resetAndDestroy();
@@ -239,7 +208,7 @@ describe('identical reads that wait', () => {
     // Whoever waits is looked after each second: here it is to happen at once.
     router.engine.admission.onSweep = () => {};
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 1, 2);
     ns0.handler = (call) => call.reset();
@@ -251,7 +220,7 @@ describe('identical reads that wait', () => {
   it('are answered when the NameNode was not active at first', async () => {
     const router = await start();
     const blocker = await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 1, 2);
     ns0.state = 'standby';
@@ -267,7 +236,7 @@ describe('identical reads that wait', () => {
   it('go where the mount table says when it changes meanwhile, all of them', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 1, 2);
     router.swapMounts(['/zero=ns1:/moved']);
@@ -281,7 +250,7 @@ describe('identical reads that wait', () => {
   it('are refused together when the first one has waited for as long as a call may', async () => {
     const router = await start({ timeLimitMs: 200 });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     for (const { exception } of await receive(client, 3)) expect(exception).toBe(STANDBY);
     expect(router.admitted(0).figures).toMatchObject({ shared: 2, refusedLate: 3 });
@@ -290,7 +259,7 @@ describe('identical reads that wait', () => {
   it('are refused together when another queue has no room for the first one', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     client.send(status('/zero/other'));
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 2, 2);
@@ -306,7 +275,7 @@ describe('no call is shared', () => {
   it('unless that is asked for', async () => {
     const router = await start({ coalesceReads: false });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 3; i++) client.send(status('/zero/file'));
     await counts(router, 3, 0);
   });
@@ -322,7 +291,7 @@ describe('no call is shared', () => {
   ])('with one that asks something else: %s', async (_, first, second) => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     client.send(first);
     client.send(second);
     await counts(router, 2, 0);
@@ -339,7 +308,7 @@ describe('no call is shared', () => {
   ])('that asks for %s', async (_, call) => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 2; i++) client.send(call);
     await counts(router, 2, 0);
   });
@@ -347,7 +316,7 @@ describe('no call is shared', () => {
   it('with one whose hash is the same: of another user, or for another path', async () => {
     const router = await start();
     await block(router);
-    const [one, other] = [await connect(router, 'Aa'), await connect(router, 'BB')];
+    const [one, other] = [await stage.connect(router, 'Aa'), await stage.connect(router, 'BB')];
     one.send(status('/zero/00000000'));
     await counts(router, 1, 0);
     const [first, second] = findCollision(waitingAt(router));
@@ -363,7 +332,7 @@ describe('no call is shared', () => {
   it('with one from before a change of the mount table', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     client.send(status('/zero/file'));
     await counts(router, 1, 0);
     router.swapMounts(['/zero=ns0:/moved']);
@@ -376,7 +345,11 @@ describe('no call is shared', () => {
   it('with one of another user, or of the same through another one', async () => {
     const router = await start({}, { keys: SUPERUSERS });
     await block(router);
-    const clients = [await connect(router), await connect(router, 'bob'), await connect(router, 'alice', 'oozie')];
+    const clients = [
+      await stage.connect(router),
+      await stage.connect(router, 'bob'),
+      await stage.connect(router, 'alice', 'oozie'),
+    ];
     for (const client of clients) client.send(status('/zero/file'));
     await counts(router, 3, 0);
     letGo();
@@ -392,7 +365,7 @@ describe('no call is shared', () => {
   it('with one that was sent', async () => {
     const router = await start({ windows: [{ floor: 2, ceiling: 2 }, ONE] });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     client.send(status('/zero/file'));
     await ns0.waitForCall({ path: '/real/file' });
     client.send(status('/zero/file'));
@@ -407,7 +380,7 @@ describe('no call is shared', () => {
 
   it('with one from before a change of its client, answered or not', async () => {
     const router = await start({ windows: [{ floor: 2, ceiling: 2 }, ONE] });
-    const [first, second] = [await block(router), await connect(router)];
+    const [first, second] = [await block(router), await stage.connect(router)];
     first.send(status('/zero/blocker'));
     await ns0.until(() => held.length === 2, 'the window is full');
     second.send(status('/zero/file'));
@@ -417,7 +390,7 @@ describe('no call is shared', () => {
     second.send(status('/zero/file'));
     await counts(router, 2, 0);
     // Those of other clients are not concerned, and what came after the change may be shared.
-    const other = await connect(router);
+    const other = await stage.connect(router);
     other.send(status('/zero/file'));
     second.send(status('/zero/file'));
     await counts(router, 2, 2);
@@ -429,7 +402,7 @@ describe('no call is shared', () => {
   it('of a client that brought a state id', async () => {
     const router = await start();
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     const routerFederatedState = encode(STATE, { namespaceStateIds: { ns0: 17 } });
     for (let i = 0; i < 2; i++) client.send({ ...status('/zero/file'), header: { routerFederatedState } });
     await counts(router, 2, 0);
@@ -440,7 +413,7 @@ describe('no call is shared', () => {
   it('where observers serve reads', async () => {
     const router = await start({}, { keys: { 'dfs.federation.router.observer.read.default': 'true' } });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     for (let i = 0; i < 2; i++) client.send(status('/zero/file'));
     await counts(router, 2, 0);
   });
@@ -452,7 +425,7 @@ describe('no call is shared', () => {
       { mounts: ['/zero=ns0:/real', { srcPath: '/several', destinations, destOrder: 'RANDOM' }] },
     );
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     ns1.handler = () => {};
     for (let i = 0; i < 12; i++) client.send(status('/several/file'));
     await waitUntil(() => queueOf(router).length > 1, 'several wait at ns0');
@@ -462,7 +435,7 @@ describe('no call is shared', () => {
   it('with one of lower priority', async () => {
     const router = await start({ levels: 2, capacityWeights: [1, 1], multiplexerWeights: [1, 1] });
     await block(router);
-    const client = await connect(router);
+    const client = await stage.connect(router);
     client.send(status('/zero/file'));
     await counts(router, 1, 0);
     waitingAt(router).level = 1;
@@ -486,7 +459,7 @@ describe('whatever ends', () => {
       const action = pick(12);
       if (action < 6) {
         if (clients.length === 0 || action === 0)
-          clients.push({ client: await connect(router, `user${pick(2)}`), sent: 0 });
+          clients.push({ client: await stage.connect(router, `user${pick(2)}`), sent: 0 });
         const each = clients[pick(clients.length)] as (typeof clients)[number];
         for (let i = 0; i <= pick(8); i++) {
           each.client.send(pick(9) === 0 ? mkdirs('/zero/dir') : status(`/zero/${pick(3)}`));
